@@ -1,0 +1,1 @@
+"""Speed and remaining time of jobs, as plain tables in the observation."""

@@ -1,0 +1,64 @@
+"""What is really there: the one input of a scheduling cycle."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from scheduler_core.errors import InvalidValue
+from scheduler_core.model.cluster import Cluster
+from scheduler_core.model.job import Job
+from scheduler_core.model.queue import Queue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """The world at one moment.
+
+    Attributes:
+        now_s: When it was taken, seconds since the epoch; the only clock of the core.
+        cluster: The nodes.
+        jobs: Every live job with a legal request, sorted by id.
+        queues: The queues, by name.
+        refused: Jobs whose request is not legal, by id, with the text their user is shown; not among ``jobs``.
+        speed_by_job: For each job, samples/s at 0, 1, 2, ... GPUs; index 0 is 0. Empty when nothing is known.
+    """
+
+    now_s: float
+    cluster: Cluster
+    jobs: tuple[Job, ...] = ()
+    queues: Mapping[str, Queue] = field(default_factory=dict)
+    refused: Mapping[str, str] = field(default_factory=dict)
+    speed_by_job: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Bring the jobs into their one order."""
+        ordered = tuple(sorted(self.jobs, key=lambda job: job.id))
+        if len({job.id for job in ordered}) != len(ordered):
+            raise InvalidValue(f"observation: expected unique job ids, got {[job.id for job in ordered]}")
+        object.__setattr__(self, "jobs", ordered)
+
+    @property
+    def jobs_by_id(self) -> dict[str, Job]:
+        """The jobs by id, in order of id."""
+        return {job.id: job for job in self.jobs}
+
+    def ours_gpus(self) -> dict[str, int]:
+        """GPUs by node that our jobs may hold: allocatable less foreign, 0 on nodes that take nothing new."""
+        return {
+            node.name: max(0, node.gpus - node.foreign_gpus) if node.schedulable else 0 for node in self.cluster.nodes
+        }
+
+    def held_gpus(self) -> dict[str, int]:
+        """GPUs by node that our jobs hold or were promised; nodes that are gone are left out."""
+        held = {node.name: 0 for node in self.cluster.nodes}
+        for job in self.jobs:
+            for worker in job.holding:
+                if worker.node in held:
+                    held[worker.node] += worker.gpus
+        return held
+
+    def free_gpus(self) -> dict[str, int]:
+        """GPUs by node that can be claimed now, never negative."""
+        held = self.held_gpus()
+        return {name: max(0, gpus - held[name]) for name, gpus in self.ours_gpus().items()}

@@ -1,0 +1,107 @@
+"""What the core asks of the world around it; each world (simulator, this machine, Kubernetes) implements these."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from scheduler_core.model.allocation import Allocation
+from scheduler_core.model.cluster import Cluster
+from scheduler_core.model.job import JobSpec
+from scheduler_core.model.observation import Observation
+from scheduler_core.model.placement import Placement
+from scheduler_core.model.plan import Action
+from scheduler_core.model.target import Target
+
+
+class Observer(Protocol):
+    """Looks at the world."""
+
+    def observe(self) -> Observation:
+        """The world now, never older than our own last write."""
+        ...
+
+
+class Enforcer(Protocol):
+    """Changes the world."""
+
+    def enforce(self, action: Action) -> None:
+        """Apply one action.
+
+        Raises:
+            Conflict: The world moved since the action was decided; the next round looks again.
+        """
+        ...
+
+
+class TargetStore(Protocol):
+    """Keeps the one target by compare-and-swap."""
+
+    def load(self) -> Target:
+        """The stored target; an empty one before the first decision."""
+        ...
+
+    def save(self, target: Target) -> None:
+        """Replace the target that ``load`` last gave.
+
+        Raises:
+            Conflict: Somebody else replaced it meanwhile.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyInput:
+    """What a policy sees: only values, no world.
+
+    Attributes:
+        specs: Jobs to be served, sorted by id.
+        capacity_gpus: GPUs to give in all.
+        current: What each job has now.
+        speed_by_job: Samples/s at 0, 1, 2, ... GPUs, where known.
+        attained_gpu_s_by_job: GPU seconds held so far.
+        now_s: The moment of the observation.
+    """
+
+    specs: tuple[JobSpec, ...]
+    capacity_gpus: int
+    current: Allocation
+    speed_by_job: Mapping[str, tuple[float, ...]]
+    attained_gpu_s_by_job: Mapping[str, float]
+    now_s: float
+
+
+class Policy(Protocol):
+    """Allocates GPUs to jobs: a pure function."""
+
+    def __call__(self, asked: PolicyInput) -> Allocation:
+        """GPUs for each job."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacerInput:
+    """What a placer sees.
+
+    Attributes:
+        allocation: What is to be placed.
+        specs: The jobs named in it, sorted by id.
+        cluster: The nodes.
+        capacity_gpus: GPUs by node that may be used in all, the jobs' current ones included.
+        current: Where their workers stand now.
+    """
+
+    allocation: Allocation
+    specs: tuple[JobSpec, ...]
+    cluster: Cluster
+    capacity_gpus: Mapping[str, int]
+    current: Placement
+
+
+class Placer(Protocol):
+    """Finds nodes for allocated workers: a pure function."""
+
+    def __call__(self, asked: PlacerInput) -> Placement:
+        """Nodes for each job."""
+        ...

@@ -1,0 +1,1 @@
+"""Which nodes the granted GPUs are on."""

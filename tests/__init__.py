@@ -1,0 +1,1 @@
+"""Tests: unit, laws, scenarios, theory, contract, e2e, quality; figures under show."""

@@ -1,0 +1,1 @@
+"""The voda command: one file per subcommand; parse, one call, print."""

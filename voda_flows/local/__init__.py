@@ -1,0 +1,1 @@
+"""Local mode: virtual nodes on this machine, the same workflow documents, run as processes."""

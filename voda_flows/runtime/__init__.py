@@ -1,0 +1,1 @@
+"""What runs inside the pods of a job: driver, worker agent, session, checkpoint step."""

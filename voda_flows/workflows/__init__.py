@@ -1,0 +1,1 @@
+"""Workflow definitions in Hera, rendered to templates/."""

@@ -1,0 +1,1 @@
+"""Elastic training programs, one file each."""
