@@ -10,8 +10,13 @@ import fcntl
 import sys
 import threading
 import time
-from pathlib import Path
-from typing import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from typing_extensions import Self
 
 REDRAW_S = 0.5
 PLAIN_LINE_EVERY_S = 20.0
@@ -28,7 +33,7 @@ class Progress:
         self._terminal = sys.stderr.isatty()
         self._thread = threading.Thread(target=self._draw_until_ended, daemon=True)
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> Self:
         self._write(f"{self._what} ...", ended=not self._terminal)
         self._thread.start()
         return self
