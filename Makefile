@@ -1,0 +1,57 @@
+# Every target does its own set-up; `make help` lists them.
+SHELL := /bin/sh
+.SHELLFLAGS := -eu -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+VENV := .venv
+PY := $(VENV)/bin/python
+STAMPS := $(VENV)/stamps
+# The first interpreter that is new enough, else python3, which then says what is missing.
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$$p"; exit; }; done; echo python3)
+AREA ?= demo
+QUICK ?=
+
+.PHONY: help setup demo test check show render clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(STAMPS)/horovod ## environment in .venv: packages, PyTorch, Horovod (built once, kept in your cache)
+
+$(STAMPS)/venv: deploy/setup/venv.py
+	@$(PYTHON) deploy/setup/venv.py $(VENV)
+	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/packages: pyproject.toml constraints.txt deploy/setup/packages.py $(STAMPS)/venv
+	@$(PY) -m deploy.setup.packages
+	@touch $@
+
+$(STAMPS)/horovod: deploy/horovod/build.py deploy/horovod/cxx deploy/horovod/source.txt $(STAMPS)/packages
+	@$(PY) -m deploy.horovod.build
+	@touch $@
+
+demo: setup ## five elastic jobs on four virtual GPU slots of this machine, live, with a report at the end
+	@$(PY) -m voda_flows.demo
+
+test: setup ## the fast tests: unit, laws, scenarios, theory, contract, documentation, a short life end to end
+	@$(PY) -m pytest -m "not slow"
+
+check: setup ## style, types, import layers, Python 3.9 for the runtime, and the tests that take no time
+	@$(VENV)/bin/ruff check .
+	@$(VENV)/bin/ruff format --check --quiet . || { echo "run: $(VENV)/bin/ruff format ."; exit 1; }
+	@$(VENV)/bin/mypy
+	@$(VENV)/bin/lint-imports --no-logo
+	@$(VENV)/bin/vermin --quiet --no-tips --violations --eval-annotations -t=3.9- voda_flows/runtime
+	@$(PY) -m pytest -m "not slow" tests/unit tests/quality tests/scenarios tests/theory
+
+show: setup ## figures that must hold, measured: make show AREA=demo, QUICK=1 for a small sample
+	@$(PY) -m tests.show $(AREA) $(if $(QUICK),--quick)
+
+render: setup ## write templates/ anew from the Hera definitions
+	@$(PY) -m voda_flows.workflows.render
+
+clean: ## remove the environment and every cache in this folder (built wheels in your cache stay)
+	rm -rf $(VENV) .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
