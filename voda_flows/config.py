@@ -1,0 +1,146 @@
+"""Settings of the scheduler: one frozen value, read from the ConfigMap ``voda-config`` and checked here only.
+
+An unknown key or a bad value is refused by name, with the nearest key that exists; nothing is guessed.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
+from typing import Any
+
+from scheduler_core.errors import InvalidValue
+from scheduler_core.model.queue import DEFAULT_PRIORITY_CLASSES
+
+CONFIG_MAP = "voda-config"
+#: Where the scheduler's own objects live unless its environment says otherwise.
+DEFAULT_NAMESPACE = "voda"
+NAMESPACE_VARIABLE = "VODA_SCHEDULER_NAMESPACE"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What can be set; defaults suit a small cluster.
+
+    Attributes:
+        policy: Name of the allocation policy.
+        decide_interval_s: Least time between decisions that disturb running jobs, seconds.
+        start_limit_s: A granted worker that is not warm by then is deleted; a job starts with what it has, seconds.
+        agent_timeout_s: How long a worker's agent may be silent, seconds.
+        reset_timeout_s: How long a change of size may take before it falls back to the last checkpoint, seconds.
+        segments_limit: Segments of a job after which it is no longer preempted or grown by choice (Argo ends at 100
+            nested templates, and a segment nests two).
+        namespace: The scheduler's own namespace.
+        image: Image of the scheduler's own pods.
+        topology_levels: Node labels from the outermost level of the topology tree inwards.
+        history_rows: Decisions kept for ``voda watch`` and ``voda explain``.
+        records: Decisions kept on disk for replay.
+        priority_classes: Value by name of class; higher goes first.
+    """
+
+    policy: str = "elastic_fifo"
+    decide_interval_s: float = 30.0
+    start_limit_s: float = 300.0
+    agent_timeout_s: float = 10.0
+    reset_timeout_s: float = 60.0
+    segments_limit: int = 30
+    namespace: str = DEFAULT_NAMESPACE
+    image: str = "voda:latest"
+    topology_levels: tuple[str, ...] = ("topology.kubernetes.io/zone", "topology.kubernetes.io/rack")
+    history_rows: int = 200
+    records: int = 1000
+    priority_classes: Mapping[str, int] = field(default_factory=lambda: DEFAULT_PRIORITY_CLASSES)
+
+    @classmethod
+    def from_strings(cls, values: Mapping[str, str], *, where: str = f"ConfigMap {CONFIG_MAP}") -> Settings:
+        """Settings from text.
+
+        Args:
+            values: Text by key; keys left out keep their defaults.
+            where: Where the text stands, for messages.
+
+        Returns:
+            The settings.
+
+        Raises:
+            InvalidValue: An unknown key or a bad value, by name.
+        """
+        known = [entry.name for entry in fields(cls)]
+        for key in values:
+            if key not in known:
+                raise InvalidValue(f"{where}: expected a known setting, got {key!r}{near_miss(key, known)}")
+        parsed: dict[str, Any] = {}
+        for key, text in values.items():
+            try:
+                parsed[key] = _READERS.get(key, _word)(text)
+            except ValueError as fault:
+                raise InvalidValue(f"{where}: setting {key!r}: expected {fault}, got {text!r}") from fault
+        return cls(**parsed)
+
+
+def near_miss(word: str, known: Iterable[str]) -> str:
+    """A suggestion to end a message with: the nearest known word, else all of them.
+
+    Args:
+        word: What was found.
+        known: What would have been right.
+
+    Returns:
+        Text that begins with a semicolon.
+    """
+    options = sorted(known)
+    nearest = difflib.get_close_matches(word, options, n=1)
+    return f"; did you mean {nearest[0]!r}?" if nearest else f"; known are {', '.join(options)}"
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise ValueError("seconds >= 0")
+    return value
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise ValueError("a whole number >= 1")
+    return int(text)
+
+
+def _word(text: str) -> str:
+    if not text.strip():
+        raise ValueError("a name")
+    return text.strip()
+
+
+def _list(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _classes(text: str) -> Mapping[str, int]:
+    expected = 'a JSON object of whole numbers by name, e.g. {"urgent": 1000}'
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as fault:
+        raise ValueError(expected) from fault
+    if not isinstance(value, dict) or not all(type(number) is int for number in value.values()):
+        raise ValueError(expected)
+    return MappingProxyType(value)
+
+
+_READERS: Mapping[str, Callable[[str], Any]] = {
+    "decide_interval_s": _seconds,
+    "start_limit_s": _seconds,
+    "agent_timeout_s": _seconds,
+    "reset_timeout_s": _seconds,
+    "segments_limit": _count,
+    "history_rows": _count,
+    "records": _count,
+    "topology_levels": _list,
+    "priority_classes": _classes,
+}

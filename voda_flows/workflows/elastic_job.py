@@ -1,0 +1,301 @@
+"""The training job as an Argo WorkflowTemplate: gates, driver, workers, checkpoint, and again until it is done.
+
+One *segment* is one life between two checkpoints; templates call each other so::
+
+    job -> segment: gate (suspend) -> train when granted, else requeue (segment again)
+           train:   { driver | worker per granted worker | grow } -> checkpoint -> resize (segment again) unless done
+           grow:    gate (suspend) -> { worker per granted worker | grow again while there may be more }
+
+Three rules of Argo give it this shape. A ``when`` reads only outputs of a step that always ran and has defaults,
+else the controller waits for ever. The defaults of the gates do no harm, because ``argo resume`` completes every open
+gate with them. Templates called by ``templateRef`` see nothing of their WorkflowTemplate's spec, so all comes by
+inputs and template-level fields.
+"""
+
+from __future__ import annotations
+
+import json
+
+from hera.workflows import (
+    Container,
+    DownwardAPIVolume,
+    Env,
+    ExistingVolume,
+    FieldEnv,
+    Parameter,
+    SecretVolume,
+    Step,
+    Steps,
+    Suspend,
+    WorkflowTemplate,
+)
+from hera.workflows import models as m
+
+from voda_flows.workflows.parameters import JOB_ENTRYPOINT, JOB_TEMPLATE, PARAMETERS, POD_PARAMETERS
+
+#: Ports on a pod's own address; the agent's readiness probe connects to it when its imports are done.
+AGENT_PORT = 7070
+#: A node that is not ready for so long has lost its pods: Kubernetes' own default of 300 s holds GPUs hostage.
+NODE_LOSS_S = 10
+#: Time for a rank to reach its next commit and write a checkpoint when its pod is asked to leave.
+GRACE_S = 60
+STATE_FILE = "/tmp/voda-state"  # noqa: S108 -- a path in the checkpoint pod's own file system
+
+_WORKER_INPUTS = ("segment", "image", "volume", "job-name", "workdir", "command", "warm")
+_DRIVER_INPUTS = (
+    *("segment", "image", "volume", "job-name", "workdir", "command"),
+    *("epochs", "checkpoint-steps", "restart-limit", "launcher"),
+)
+_CHECKPOINT_INPUTS = ("segment", "image", "volume", "job-name", "retry-limit")
+_SEGMENT_INPUTS = (*POD_PARAMETERS, "segment")
+#: Driver, workers and grow gate may fail without ending the segment: the checkpoint step decides what comes next.
+_CONTINUE = m.ContinueOn(failed=True, error=True)
+
+
+def _input(name: str) -> str:
+    return f"{{{{inputs.parameters.{name}}}}}"
+
+
+def _inputs(*names: str) -> list[Parameter]:
+    return [Parameter(name=name) for name in names]
+
+
+def _passed(*names: str, **values: str) -> list[Parameter]:
+    """Arguments that hand inputs on under their own names, and others by value."""
+    handed_on = [Parameter(name=name, value=_input(name)) for name in names if name not in values]
+    return handed_on + [Parameter(name=name, value=value) for name, value in values.items()]
+
+
+def _supplied(name: str, default: str) -> Parameter:
+    """An output that only the scheduler gives; the default is what ``argo resume`` leaves."""
+    return Parameter(name=name, value_from=m.ValueFrom(supplied=m.SuppliedValueFrom(), default=default))
+
+
+def _identity_env() -> list[Env]:
+    return [
+        Env(name="VODA_JOB", value="{{workflow.uid}}/" + _input("job-name")),
+        Env(name="VODA_NAMESPACE", value="{{workflow.namespace}}"),
+        Env(name="VODA_WORKFLOW_UID", value="{{workflow.uid}}"),
+        Env(name="VODA_JOB_NAME", value=_input("job-name")),
+        Env(name="VODA_SEGMENT", value=_input("segment")),
+        Env(
+            name="VODA_CHECKPOINT_ROOT",
+            value="/voda/{{workflow.namespace}}/{{workflow.uid}}/" + _input("job-name"),
+        ),
+    ]
+
+
+def _member_env() -> list[Env | FieldEnv]:
+    """What driver and workers know beyond the job's identity: who they are and the job's key."""
+    return [
+        *_identity_env(),
+        FieldEnv(name="VODA_POD_UID", field_path="metadata.uid"),
+        FieldEnv(name="VODA_POD_IP", field_path="status.podIP"),
+        Env(name="VODA_KEY_FILE", value="/etc/voda-key/key"),
+        Env(name="VODA_COMMAND", value=_input("command")),
+    ]
+
+
+def _labels(role: str) -> dict[str, str]:
+    return {"voda.dev/role": role, "voda.dev/job": _input("job-name"), "voda.dev/segment": _input("segment")}
+
+
+def _claim() -> ExistingVolume:
+    return ExistingVolume(name="voda", claim_name=_input("volume"), mount_path="/voda")
+
+
+def _key() -> SecretVolume:
+    return SecretVolume(
+        name="voda-key",
+        secret_name="voda-key-{{workflow.uid}}",  # noqa: S106 -- a name, not a secret
+        mount_path="/etc/voda-key",
+        read_only=True,
+    )
+
+
+def _node_loss_tolerations() -> list[m.Toleration]:
+    keys = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+    return [
+        m.Toleration(key=key, operator="Exists", effect="NoExecute", toleration_seconds=NODE_LOSS_S) for key in keys
+    ]
+
+
+def _asked() -> list[Parameter]:
+    """Every input of a job with its default; what has none stays without one, so that Argo asks for it."""
+    return [
+        Parameter(name=row.name, description=row.description)
+        if row.default is None
+        else Parameter(name=row.name, description=row.description, default=row.default)
+        for row in PARAMETERS
+    ]
+
+
+def _shown() -> list[Parameter]:
+    """The same as a Workflow's arguments: what a submit form shows."""
+    return [
+        Parameter(name=row.name, description=row.description)
+        if row.default is None
+        else Parameter(name=row.name, description=row.description, value=row.default)
+        for row in PARAMETERS
+    ]
+
+
+def _job() -> Steps:
+    with Steps(name=JOB_ENTRYPOINT, inputs=_asked()) as job:
+        Step(name="segment", template="segment", arguments=_passed(*POD_PARAMETERS, segment="0"))
+    return job
+
+
+def _segment() -> Steps:
+    granted = "'{{steps.gate.outputs.parameters.grant}}'"
+    with Steps(name="segment", inputs=_inputs(*_SEGMENT_INPUTS)) as segment:
+        Step(name="gate", template="gate")
+        with segment.parallel():
+            Step(
+                name="train",
+                template="train",
+                when=f"{granted} == 'given'",
+                arguments=_passed(*_SEGMENT_INPUTS, workers="{{steps.gate.outputs.parameters.workers}}"),
+            )
+            Step(
+                name="requeue",
+                template="segment",
+                when=f"{granted} != 'given'",
+                arguments=_passed(*_SEGMENT_INPUTS),
+            )
+    return segment
+
+
+def _worker_step(workers: str) -> Step:
+    return Step(
+        name="worker",
+        template="worker",
+        continue_on=_CONTINUE,
+        with_param=workers,
+        arguments=_passed(*_WORKER_INPUTS, id="{{item.id}}", node="{{item.node}}", gpus="{{item.gpus}}"),
+    )
+
+
+def _train() -> Steps:
+    with Steps(name="train", inputs=_inputs(*_SEGMENT_INPUTS, "workers")) as train:
+        with train.parallel():
+            Step(name="driver", template="driver", continue_on=_CONTINUE, arguments=_passed(*_DRIVER_INPUTS))
+            _worker_step(_input("workers"))
+            Step(name="grow", template="grow", continue_on=_CONTINUE, arguments=_passed(*_WORKER_INPUTS))
+        Step(
+            name="checkpoint",
+            template="checkpoint",
+            arguments=_passed(*_CHECKPOINT_INPUTS, status="{{steps.driver.status}}"),
+        )
+        Step(
+            name="resize",
+            template="segment",
+            when="'{{steps.checkpoint.outputs.parameters.state}}' != 'done'",
+            arguments=_passed(*POD_PARAMETERS, segment="{{=asInt(inputs.parameters.segment)+1}}"),
+        )
+    return train
+
+
+def _grow() -> Steps:
+    with Steps(name="grow", inputs=_inputs(*_WORKER_INPUTS)) as grow:
+        Step(name="gate", template="grow-gate")
+        with grow.parallel():
+            _worker_step("{{steps.gate.outputs.parameters.workers}}")
+            Step(
+                name="again",
+                template="grow",
+                continue_on=_CONTINUE,
+                when="'{{steps.gate.outputs.parameters.more}}' == 'yes'",
+                arguments=_passed(*_WORKER_INPUTS),
+            )
+    return grow
+
+
+def _gates() -> list[Suspend]:
+    return [
+        Suspend(name="gate", outputs=[_supplied("grant", "none"), _supplied("workers", "[]")]),
+        Suspend(name="grow-gate", outputs=[_supplied("workers", "[]"), _supplied("more", "yes")]),
+    ]
+
+
+def _worker() -> Container:
+    place = {
+        "nodeSelector": {"kubernetes.io/hostname": _input("node")},
+        "terminationGracePeriodSeconds": GRACE_S,
+        "containers": [{"name": "main", "resources": {"limits": {"nvidia.com/gpu": _input("gpus")}}}],
+    }
+    return Container(
+        name="worker",
+        inputs=_inputs(*_WORKER_INPUTS, "id", "node", "gpus"),
+        labels={**_labels("worker"), "voda.dev/worker": _input("id")},
+        image=_input("image"),
+        command=["python", "-m", "voda_flows.runtime.agent"],
+        working_dir=_input("workdir"),
+        env=[
+            *_member_env(),
+            Env(name="VODA_WORKER", value=_input("id")),
+            Env(name="VODA_WARM", value=_input("warm")),
+        ],
+        volumes=[_claim(), _key()],
+        ports=[m.ContainerPort(name="agent", container_port=AGENT_PORT)],
+        readiness_probe=m.Probe(
+            tcp_socket=m.TCPSocketAction(port=m.IntOrString(AGENT_PORT)), period_seconds=1, failure_threshold=3
+        ),
+        tolerations=[*_node_loss_tolerations(), m.Toleration(key="nvidia.com/gpu", operator="Exists")],
+        pod_spec_patch=json.dumps(place),
+    )
+
+
+def _driver() -> Container:
+    document = m.DownwardAPIVolumeFile(
+        path="allocation", field_ref=m.ObjectFieldSelector(field_path="metadata.annotations['voda.dev/allocation']")
+    )
+    return Container(
+        name="driver",
+        inputs=_inputs(*_DRIVER_INPUTS),
+        labels=_labels("driver"),
+        annotations={"voda.dev/allocation": ""},
+        image=_input("image"),
+        command=["python", "-m", "voda_flows.runtime.driver"],
+        working_dir=_input("workdir"),
+        env=[
+            *_member_env(),
+            Env(name="VODA_ALLOCATION_FILE", value="/podinfo/allocation"),
+            Env(name="VODA_EPOCHS", value=_input("epochs")),
+            Env(name="VODA_CHECKPOINT_STEPS", value=_input("checkpoint-steps")),
+            Env(name="VODA_LAUNCHER", value=_input("launcher")),
+            Env(name="VODA_RESTART_LIMIT", value=_input("restart-limit")),
+        ],
+        volumes=[_claim(), _key(), DownwardAPIVolume(name="podinfo", items=[document], mount_path="/podinfo")],
+        tolerations=_node_loss_tolerations(),
+        pod_spec_patch=json.dumps({"terminationGracePeriodSeconds": GRACE_S}),
+    )
+
+
+def _checkpoint() -> Container:
+    state = Parameter(name="state", value_from=m.ValueFrom(path=STATE_FILE, default="lost"))
+    return Container(
+        name="checkpoint",
+        inputs=_inputs(*_CHECKPOINT_INPUTS, "status"),
+        outputs=[state],
+        labels=_labels("checkpoint"),
+        image=_input("image"),
+        command=["python", "-m", "voda_flows.runtime.checkpoint"],
+        env=[
+            *_identity_env(),
+            Env(name="VODA_DRIVER_STATUS", value=_input("status")),
+            Env(name="VODA_RETRY_LIMIT", value=_input("retry-limit")),
+        ],
+        volumes=[_claim()],
+        tolerations=_node_loss_tolerations(),
+    )
+
+
+w = WorkflowTemplate(
+    name=JOB_TEMPLATE,
+    labels={"app.kubernetes.io/part-of": "voda"},
+    annotations={"workflows.argoproj.io/description": "Elastic training on GPUs; waits at its gate until granted."},
+    entrypoint=JOB_ENTRYPOINT,
+    arguments=_shown(),
+    templates=[_job(), _segment(), _train(), _grow(), *_gates(), _worker(), _driver(), _checkpoint()],
+)

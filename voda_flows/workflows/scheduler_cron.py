@@ -1,0 +1,44 @@
+"""The scheduler as a CronWorkflow: the cron is the watchdog, one run lives for most of an hour.
+
+``Forbid`` lets the ticks pass while a run lives; when it ends just before a full minute, the next tick takes over.
+Exclusion is the scheduler's own Lease, because ``Forbid`` does not cover runs that people start.
+"""
+
+from __future__ import annotations
+
+from hera.workflows import Container, CronWorkflow, Env, RetryStrategy
+
+from voda_flows.config import Settings
+
+#: Kept below an hour, so that a run ends within the hour in which it began and logs stay readable.
+LIFETIME = "55m"
+
+
+def scheduler_cron(settings: Settings) -> CronWorkflow:
+    """The scheduler's CronWorkflow in the scheduler's own namespace."""
+    run = Container(
+        name="scheduler",
+        image=settings.image,
+        command=["python", "-m", "voda_flows.control.scheduler"],
+        args=["--for", LIFETIME],
+        env=[Env(name="VODA_SCHEDULER_NAMESPACE", value=settings.namespace)],
+        labels={"voda.dev/role": "scheduler"},
+        retry_strategy=RetryStrategy(limit="10", retry_policy="Always"),
+    )
+    return CronWorkflow(
+        name="voda-scheduler",
+        namespace=settings.namespace,
+        labels={"app.kubernetes.io/part-of": "voda"},
+        schedules=["* * * * *"],
+        timezone="Etc/UTC",
+        concurrency_policy="Forbid",
+        starting_deadline_seconds=30,
+        successful_jobs_history_limit=2,
+        failed_jobs_history_limit=3,
+        entrypoint="scheduler",
+        service_account_name="voda-scheduler",
+        templates=[run],
+    )
+
+
+w = scheduler_cron(Settings())
