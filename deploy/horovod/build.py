@@ -10,6 +10,7 @@ safe: the second waits for the first and takes its wheel; a wheel appears in the
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import runpy
@@ -18,6 +19,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -151,9 +153,20 @@ def build(target: Path, log_path: Path) -> None:
         Path(scratch, "wheel").rename(target)
 
 
+def is_installed(wheel: Path) -> bool:
+    """Whether the environment's Horovod came from exactly this wheel (pip notes where a local wheel was)."""
+    try:
+        origin = distribution("horovod").read_text("direct_url.json")
+    except PackageNotFoundError:
+        return False
+    return origin is not None and json.loads(origin)["url"] == wheel.as_uri()
+
+
 def install(wheel_folder: Path) -> bool:
     """Install the folder's wheel and start Horovod once; returns whether that worked."""
     (wheel,) = wheel_folder.glob("horovod-*.whl")
+    if is_installed(wheel):
+        return True
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
     with Progress(f"horovod {VERSION}, installing and starting it once"):
         installed = subprocess.call([*pip, "--no-deps", "--no-index", "--force-reinstall", str(wheel)]) == 0
