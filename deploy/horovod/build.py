@@ -153,20 +153,18 @@ def build(target: Path, log_path: Path) -> None:
         Path(scratch, "wheel").rename(target)
 
 
-def is_installed(wheel: Path) -> bool:
-    """Whether the environment's Horovod came from exactly this wheel (pip notes where a local wheel was)."""
+def is_installed(wheel_folder: Path) -> bool:
+    """Whether the environment's Horovod came from this folder's wheel (pip notes where a local wheel was)."""
     try:
         origin = distribution("horovod").read_text("direct_url.json")
     except PackageNotFoundError:
         return False
-    return origin is not None and json.loads(origin)["url"] == wheel.as_uri()
+    return origin is not None and json.loads(origin)["url"].startswith(wheel_folder.as_uri() + "/")
 
 
 def install(wheel_folder: Path) -> bool:
     """Install the folder's wheel and start Horovod once; returns whether that worked."""
     (wheel,) = wheel_folder.glob("horovod-*.whl")
-    if is_installed(wheel):
-        return True
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
     with Progress(f"horovod {VERSION}, installing and starting it once"):
         installed = subprocess.call([*pip, "--no-deps", "--no-index", "--force-reinstall", str(wheel)]) == 0
@@ -180,7 +178,7 @@ def provide(target: Path, log_path: Path) -> None:
         SetupError: Neither works.
     """
     if target.exists():
-        if install(target):
+        if is_installed(target) or install(target):
             return
         shutil.rmtree(target)
     build(target, log_path)
