@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from scheduler_core.errors import InvalidValue
-from scheduler_core.model.queue import DEFAULT_PRIORITY_CLASSES
+from scheduler_core.model.queue import DEFAULT_PRIORITY_CLASSES, Queue
 
 CONFIG_MAP = "voda-config"
 #: Where the scheduler's own objects live unless its environment says otherwise.
@@ -39,6 +39,7 @@ class Settings:
         history_rows: Decisions kept for ``voda watch`` and ``voda explain``.
         records: Decisions kept on disk for replay.
         priority_classes: Value by name of class; higher goes first.
+        queues: The queues by name.
     """
 
     policy: str = "elastic_fifo"
@@ -53,6 +54,7 @@ class Settings:
     history_rows: int = 200
     records: int = 1000
     priority_classes: Mapping[str, int] = field(default_factory=lambda: DEFAULT_PRIORITY_CLASSES)
+    queues: Mapping[str, Queue] = field(default_factory=lambda: {"default": Queue(name="default")})
 
     @classmethod
     def from_strings(cls, values: Mapping[str, str], *, where: str = f"ConfigMap {CONFIG_MAP}") -> Settings:
@@ -133,6 +135,26 @@ def _classes(text: str) -> Mapping[str, int]:
     return MappingProxyType(value)
 
 
+def _queues(text: str) -> Mapping[str, Queue]:
+    expected = 'a JSON object by name, e.g. {"default": {}, "lab": {"namespaces": ["a"], "max_priority": 0}}'
+    try:
+        value = json.loads(text)
+        queues = {
+            name: Queue(
+                name=name,
+                nominal_gpus={kind: int(gpus) for kind, gpus in row.pop("nominal_gpus", {}).items()},
+                namespaces=tuple(row.pop("namespaces", ())),
+                max_priority=row.pop("max_priority", None),
+            )
+            for name, row in value.items()
+        }
+    except (ValueError, TypeError, AttributeError) as fault:
+        raise ValueError(expected) from fault
+    if not queues or any(value.values()):
+        raise ValueError(f"{expected} (each with nominal_gpus, namespaces, max_priority only)")
+    return queues
+
+
 _READERS: Mapping[str, Callable[[str], Any]] = {
     "decide_interval_s": _seconds,
     "start_limit_s": _seconds,
@@ -143,4 +165,5 @@ _READERS: Mapping[str, Callable[[str], Any]] = {
     "records": _count,
     "topology_levels": _list,
     "priority_classes": _classes,
+    "queues": _queues,
 }
