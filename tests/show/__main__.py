@@ -1,0 +1,87 @@
+"""Runs the figures of an area and prints the table; exit 1 when one does not hold, 2 when there is no such area."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+import time
+import traceback
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from tests.show import record
+from tests.show.registry import Figure, Row, areas, figures_of
+
+
+def measure(figure: Figure, state: str, *, quick: bool, again: bool) -> record.Record:
+    """Measure one figure, or take what was measured for this state of the tree before."""
+    found = None if again else record.kept(state, figure, quick=quick)
+    if found is not None:
+        return found
+    sys.stderr.write(f"measuring {figure.name} ...\n")
+    start_s = time.monotonic()
+    try:
+        rows = tuple(figure.measure(quick))
+    except Exception as error:  # noqa: BLE001 - one figure that breaks must not hide the others
+        traceback.print_exc()
+        failure = Row(
+            figure=figure.name, value=f"{type(error).__name__}: {error}"[:200], must_be="measured", holds=False
+        )
+        return record.Record(rows=(failure,), seconds=time.monotonic() - start_s)
+    result = record.Record(rows=rows, seconds=time.monotonic() - start_s)
+    record.keep(state, figure, result, quick=quick)
+    sys.stderr.write(f"measured {figure.name} ({result.seconds:.0f} s)\n")
+    return result
+
+
+def table(rows: Sequence[Row]) -> str:
+    """The rows as text, one a line, columns aligned."""
+    cells = [(row.figure, row.value, row.must_be, "yes" if row.holds else "NO") for row in rows]
+    cells.insert(0, ("figure", "value", "must be", "holds"))
+    widths = [max(len(line[column]) for line in cells) for column in range(4)]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in cells
+    )
+
+
+def machine() -> str:
+    """What the figures were measured on, in words."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return f"{platform.system()} {platform.machine()}, {cores} cores, Python {platform.python_version()}"
+
+
+def arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m tests.show", description=__doc__)
+    parser.add_argument("area", help=f"one of: {', '.join(areas())}")
+    parser.add_argument("--quick", action="store_true", help="the small sample that CI runs")
+    parser.add_argument("--again", action="store_true", help="measure afresh what was measured for this commit before")
+    parser.add_argument("--figure", action="append", metavar="NAME", help="only this figure; may be repeated")
+    parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Measure, print, and tell by the exit code whether everything holds."""
+    chosen = arguments()
+    figures = [found for found in figures_of(chosen.area) if not chosen.figure or found.name in chosen.figure]
+    if not figures:
+        sys.stderr.write(f"expected an area that has figures ({', '.join(areas())}), found {chosen.area!r}\n")
+        return 2
+    state = record.tree_state()
+    wanted = [found for found in figures if found.in_quick or not chosen.quick]
+    rows = [row for found in wanted for row in measure(found, state, quick=chosen.quick, again=chosen.again).rows]
+    holds = all(row.holds for row in rows)
+    if chosen.output == "json":
+        print(json.dumps({"state": state, "machine": machine(), "holds": holds, "rows": [asdict(row) for row in rows]}))
+    else:
+        print(f"{chosen.area} at {state}{' (quick sample)' if chosen.quick else ''}; {machine()}\n\n{table(rows)}\n")
+        print("everything holds" if holds else f"{sum(not row.holds for row in rows)} of {len(rows)} do not hold")
+    return 0 if holds else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
