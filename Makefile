@@ -33,7 +33,7 @@ $(STAMPS)/horovod: deploy/horovod/build.py deploy/horovod/cxx deploy/horovod/sou
 	@touch $@
 
 demo: setup ## five elastic jobs on four virtual GPU slots of this machine, live, with a report at the end
-	@$(PY) -m voda_flows.demo
+	@$(VENV)/bin/voda demo
 
 test: setup ## the fast tests: unit, laws, scenarios, theory, contract, documentation, a short life end to end
 	@$(PY) -m pytest -m "not slow"
@@ -50,7 +50,7 @@ show: setup ## figures that must hold, measured: make show AREA=demo, QUICK=1 fo
 	@$(PY) -m tests.show $(AREA) $(if $(QUICK),--quick)
 
 render: setup ## write templates/ anew from the Hera definitions
-	@$(PY) -m voda_flows.workflows.render
+	@$(PY) -m voda_flows.render
 
 clean: ## remove the environment and every cache in this folder (built wheels in your cache stay)
 	rm -rf $(VENV) .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

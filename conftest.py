@@ -6,6 +6,8 @@ import os
 
 from hypothesis import settings
 
+from tests.quality.documentation import documentation
+
 EVERYDAY_EXAMPLES = 100
 
 # Everyday runs are repeatable; a long run (VODA_TEST_EXAMPLES) looks for what they have missed, and prints how to
@@ -15,3 +17,5 @@ settings.register_profile(
     "long", max_examples=int(os.environ.get("VODA_TEST_EXAMPLES", EVERYDAY_EXAMPLES)), deadline=None, print_blob=True
 )
 settings.load_profile("long" if "VODA_TEST_EXAMPLES" in os.environ else "everyday")
+
+pytest_collect_file = documentation().pytest()

@@ -77,9 +77,8 @@ def figures_of(area: str) -> list[Figure]:
 
 def areas() -> list[str]:
     """Areas for which there are figures."""
-    return sorted(
-        {module.name.split("_")[0] for module in pkgutil.iter_modules(tests.show.__path__) if "_" in module.name}
-    )
+    loaded = (module.name for module in pkgutil.iter_modules(tests.show.__path__))
+    return sorted({name.split("_")[0] for name in loaded if "_" in name.strip("_")})
 
 
 def at_most(name: str, value: float, bound: float, unit: str) -> Row:
