@@ -19,6 +19,8 @@ import click
 import yaml
 from sybil import Example, Sybil
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser, SkipParser
+from sybil.sybil import SybilCollection
+from sybil.typing import Parser
 
 from voda_flows.cli.verbs import VERBS
 
@@ -99,9 +101,9 @@ def check_syntax(example: Example) -> None:
     compile(example.parsed, example.path, "exec")
 
 
-def documentation() -> Sybil:
+def documentation() -> SybilCollection:
     """The pages as tests."""
-    common = [
+    common: list[Parser] = [
         CodeBlockParser("console", check_console),
         CodeBlockParser("json", check_json),
         CodeBlockParser("yaml", check_yaml),
