@@ -1,0 +1,86 @@
+"""Finding, telling and ending the processes of pods, also those of an engine that is gone.
+
+A pod lives as long as the lock on its folder is held; ``start.json`` there names the process that holds it. What is
+left of a pod whose parent was lost is found by the mark in its environment.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+from pathlib import Path
+
+from voda_flows.local.launch import MARK
+
+
+def is_held(lock: Path) -> bool:
+    """Whether a living process holds the lock (flock) on this file; none holds one that is not there."""
+    try:
+        handle = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False
+
+
+def parent_of(folder: Path) -> int | None:
+    """The pid of the process that runs the pod of a folder, while it lives."""
+    try:
+        start = json.loads((folder / "start.json").read_text())
+        stat = Path(f"/proc/{start['pid']}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    fields = stat.rpartition(")")[2].split()
+    same = int(fields[19]) == start["ticks"] and fields[0] != "Z"
+    return int(start["pid"]) if same else None
+
+
+def tell(folder: Path, number: signal.Signals) -> bool:
+    """Send a signal to the pod's parent process; false where it has ended (or not begun)."""
+    pid = parent_of(folder)
+    if pid is None:
+        return False
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def kill_marked(uid: str) -> int:
+    """Kill every process that belongs to a pod; for one whose parent process was lost.
+
+    Returns:
+        How many were killed.
+    """
+    wanted, killed = f"{MARK}={uid}".encode(), set[int]()
+    # Once more after each kill: a process may have forked between being seen and being killed.
+    while new := {pid for pid in _marked(wanted) if pid not in killed}:
+        for pid in new:
+            killed.add(pid)
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+    return len(killed)
+
+
+def _marked(wanted: bytes) -> list[int]:
+    found = []
+    for process in Path("/proc").iterdir():
+        if not process.name.isdigit():
+            continue
+        try:
+            environment = (process / "environ").read_bytes()
+        except OSError:  # it ended, or is somebody else's
+            continue
+        if wanted in environment.split(b"\0"):
+            found.append(int(process.name))
+    return found
