@@ -6,10 +6,14 @@ conflict simply means that the next round looks again.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from scheduler_core.model.job import Role
+from scheduler_core.errors import LawBroken
+from scheduler_core.model.job import Job, Role, Worker, WorkerPhase
+from scheduler_core.model.observation import Observation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,3 +113,70 @@ class Plan:
     """Actions in the order in which they are to be enforced."""
 
     actions: tuple[Action, ...] = ()
+
+    def check(self, observation: Observation) -> Plan:
+        """The law: claims fit what is free now, ids are new, a document only adds or only drops, never below min.
+
+        Args:
+            observation: The world the plan was made for.
+
+        Returns:
+            Itself.
+
+        Raises:
+            LawBroken: Naming the job or node, what was expected and what was found.
+        """
+        jobs = observation.jobs_by_id
+        free = observation.free_gpus()
+        documents: Counter[str] = Counter()
+        for action in self.actions:
+            if isinstance(action, Grant | Grow):
+                _check_claim(action, jobs[action.job_id])
+                _take(free, action.workers)
+            elif isinstance(action, Publish | Stop):
+                documents[action.job_id] += 1
+                _check_document(action, jobs[action.job_id], documents[action.job_id])
+        return self
+
+
+def _take(free: dict[str, int], workers: Iterable[NewWorker]) -> None:
+    for worker in workers:
+        free[worker.node] = free.get(worker.node, 0) - worker.gpus
+        if free[worker.node] < 0:
+            raise LawBroken(f"node {worker.node!r}: expected claims of free GPUs only, got {-free[worker.node]} too many")
+
+
+def _check_claim(action: Grant | Grow, job: Job) -> None:
+    used = [] if isinstance(action, Grant) else [worker.id for worker in job.workers]
+    ids = used + [worker.id for worker in action.workers]
+    if not action.workers or len(set(ids)) != len(ids):
+        raise LawBroken(f"job {job.id!r}: expected new workers with ids not used before, got {ids}")
+    if {worker.gpus for worker in action.workers} != {job.spec.gpus_per_worker}:
+        raise LawBroken(f"job {job.id!r}: expected workers of {job.spec.gpus_per_worker} GPUs, got {action.workers}")
+    gpus = sum(worker.gpus for worker in action.workers)
+    if isinstance(action, Grant) and not job.spec.min_gpus <= gpus <= job.spec.max_gpus:
+        raise LawBroken(f"job {job.id!r}: expected {job.spec.min_gpus}..{job.spec.max_gpus} GPUs granted, got {gpus}")
+
+
+def _check_document(action: Publish | Stop, job: Job, num_documents: int) -> None:
+    if num_documents > 1 or action.generation != job.generation + 1 or job.stop_written:
+        raise LawBroken(
+            f"job {job.id!r}: expected one document of generation {job.generation + 1} and none after a stop, "
+            f"got number {num_documents} of generation {action.generation}"
+        )
+    if isinstance(action, Stop):
+        return
+    old, new = set(job.published), set(action.worker_ids)
+    if job.published and not (old < new or new < old):
+        raise LawBroken(f"job {job.id!r}: expected workers only added or only dropped, got {sorted(old)} -> {sorted(new)}")
+    workers = {worker.id: worker for worker in job.workers}
+    strange = [name for name in action.worker_ids if name not in workers or _is_cold(workers[name], old)]
+    if strange:
+        raise LawBroken(f"job {job.id!r}: expected only ready workers to be added, got {strange}")
+    gpus = sum(workers[name].gpus for name in action.worker_ids)
+    if gpus < job.spec.min_gpus:
+        raise LawBroken(f"job {job.id!r}: expected at least {job.spec.min_gpus} GPUs in the document, got {gpus}")
+
+
+def _is_cold(worker: Worker, old: set[str]) -> bool:
+    return worker.id not in old and worker.phase is not WorkerPhase.READY

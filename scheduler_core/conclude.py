@@ -1,0 +1,70 @@
+"""From what the stages gave to the next target: fixed jobs added, disturbance counted, every job's reason written down.
+
+In: the observation, the stored target, where the decision started and what each pool got. Out: the ``Decision``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from scheduler_core.errors import LawBroken
+from scheduler_core.explain import reasons
+from scheduler_core.model.allocation import Allocation
+from scheduler_core.model.decision import Decision, DecisionKind
+from scheduler_core.model.observation import Observation
+from scheduler_core.model.placement import Placement
+from scheduler_core.model.target import Target
+from scheduler_core.serve import Served
+from scheduler_core.standing import Start, usable_gpus
+
+
+def conclude(observation: Observation, target: Target, begin: Start, served: Iterable[Served]) -> Decision:
+    """Put the pools' results and the fixed jobs together into the next target.
+
+    Raises:
+        LawBroken: A node would be promised more GPUs than it has.
+    """
+    workers_by_job: dict[str, Mapping[str, int]] = {job_id: begin.current.workers(job_id) for job_id in begin.fixed}
+    notes = dict(begin.fixed)
+    for pool in served:
+        workers_by_job |= pool.placement.workers_by_job
+        notes |= pool.notes
+    placement = Placement(workers_by_job=workers_by_job)
+    allocation = Allocation(
+        gpus_by_job={
+            job.id: sum(placement.workers(job.id).values()) * job.spec.gpus_per_worker for job in observation.jobs
+        }
+    )
+    _check_nodes(observation, placement)
+    disturbed = tuple(
+        job.id
+        for job in observation.jobs
+        if job.is_active and placement.workers(job.id) != begin.current.workers(job.id)
+    )
+    live = {job.id for job in observation.jobs}
+    return Decision(
+        target=Target(
+            decision=target.decision + 1,
+            decided_s=observation.now_s,
+            disturbed_s=observation.now_s if disturbed else target.disturbed_s,
+            digest=begin.digest,
+            policy=begin.policy,
+            allocation=allocation,
+            placement=placement,
+            quarantined={job_id: why for job_id, why in target.quarantined.items() if job_id in live},
+            reasons=reasons(observation, allocation, placement, notes),
+        ),
+        kind=DecisionKind.WAITING if begin.within_limit else DecisionKind.FULL,
+        disturbed=disturbed,
+    )
+
+
+def _check_nodes(observation: Observation, placement: Placement) -> None:
+    """The law of all pools and fixed jobs together: no node promised more than it has."""
+    left = usable_gpus(observation)
+    for job in observation.jobs:
+        for node, count in placement.workers(job.id).items():
+            left[node] = left.get(node, 0) - count * job.spec.gpus_per_worker
+    over = {node: -gpus for node, gpus in sorted(left.items()) if gpus < 0}
+    if over:
+        raise LawBroken(f"expected no node over its GPUs, got so many too many: {over} (placer pack)")

@@ -1,0 +1,99 @@
+"""One round of the scheduler, from what is there to what is done about it, in six steps.
+
+    1 observe -> 2 estimate -> 3 allocate -> 4 place -> 5 plan (diff) -> 6 enforce
+
+``decide`` (2, 3, 4) makes the target and is rate-limited where it disturbs running jobs; ``diff`` (5) compares target
+and world on every change. The three worlds (simulator, this machine, Kubernetes) share this page.
+"""
+
+from __future__ import annotations
+
+from scheduler_core.allocate.pools import pools
+from scheduler_core.allocate.registry import policy_named
+from scheduler_core.conclude import conclude
+from scheduler_core.diff import diff
+from scheduler_core.errors import Conflict, NotFound
+from scheduler_core.estimate.tables import speed_tables
+from scheduler_core.model.decision import CycleResult, Decision, DecisionKind
+from scheduler_core.model.job import JobPhase
+from scheduler_core.model.observation import Observation
+from scheduler_core.model.params import Params
+from scheduler_core.model.plan import Action, Plan
+from scheduler_core.model.ports import Enforcer, Observer, TargetStore
+from scheduler_core.model.target import Target
+from scheduler_core.place.pack import pack
+from scheduler_core.serve import Known, Served, Stages, serve
+from scheduler_core.standing import Start, start
+
+
+def run_cycle(observer: Observer, enforcer: Enforcer, targets: TargetStore, params: Params) -> CycleResult:
+    """Look, decide, and bring the world one step nearer to the target; may be repeated with no effect.
+
+    Returns:
+        All that was seen, decided and done.
+
+    Raises:
+        Conflict: Somebody else replaced the stored target; nothing was enforced, the next round looks again.
+    """
+    observation = observer.observe()  # 1. observe
+    stored = targets.load()
+    decision = decide(observation, stored, params)  # 2. estimate, 3. allocate, 4. place
+    if decision.target != stored:
+        targets.save(decision.target)
+    plan, fault = Plan(), ""
+    try:
+        plan = diff(observation, decision.target, params).check(observation)  # 5. plan
+    except Exception as broken:  # noqa: BLE001  # the fence: whatever is wrong with a plan, nothing of it is enforced
+        fault = f"{type(broken).__name__}: {broken}"
+    done, conflicts = _enforce(enforcer, plan)  # 6. enforce
+    return CycleResult(
+        observation=observation, decision=decision, plan=plan, done=done, conflicts=conflicts, fault=fault
+    )
+
+
+def decide(observation: Observation, target: Target, params: Params) -> Decision:
+    """Make the target anew where the input changed, disturbing running jobs at most once in the interval.
+
+    A stage that raises or breaks a law is fenced: the previous target stays and the decision carries the fault.
+    """
+    begin = start(observation, target, params)
+    if begin.unchanged:
+        return Decision(target=target, kind=DecisionKind.KEPT)
+    try:
+        served = _serve_pools(observation, begin, params)
+        return conclude(observation, target, begin, served)
+    except Exception as broken:  # noqa: BLE001  # the fence: a policy is foreign code and may raise anything
+        return Decision(target=target, kind=DecisionKind.FENCED, fault=f"{type(broken).__name__}: {broken}")
+
+
+def _serve_pools(observation: Observation, begin: Start, params: Params) -> list[Served]:
+    """Steps two to four for every job that is not fixed, one pool of GPUs after the other."""
+    stages = Stages(policy_name=params.policy, policy=policy_named(params.policy), placer=pack)
+    known = Known(
+        current=begin.current,
+        speed_by_job=speed_tables(observation),  # 2. estimate
+        attained_gpu_s_by_job={job.id: job.attained_gpu_s for job in observation.jobs},
+        now_s=observation.now_s,
+    )
+    free = [
+        job.spec for job in observation.jobs if job.id not in begin.fixed and job.phase is not JobPhase.ENDED
+    ]
+    return [  # 3. allocate, 4. place
+        serve(pool, stages, known) for pool in pools(free, observation.cluster, begin.left_gpus, begin.current)
+    ]
+
+
+def _enforce(enforcer: Enforcer, plan: Plan) -> tuple[tuple[Action, ...], dict[str, str]]:
+    """Apply the actions in order; a conflict ends that job's actions in this round only."""
+    done: list[Action] = []
+    conflicts: dict[str, str] = {}
+    for action in plan.actions:
+        if action.job_id in conflicts:
+            continue
+        try:
+            enforcer.enforce(action)
+        except (Conflict, NotFound) as moved:
+            conflicts[action.job_id] = str(moved)
+        else:
+            done.append(action)
+    return tuple(done), conflicts

@@ -1,0 +1,96 @@
+"""The next step of a granted job that needs no free GPU: its allocation documents, its evictions, its stop.
+
+In: a job and its ``Wish``. Out: actions, none when it is as it should be or must wait. Part of step five (plan).
+A document is written only when the last one is acknowledged, with one exception: a worker of the document that is gone
+is dropped at once, because a generation with a dead worker might never be acknowledged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from scheduler_core.model.job import Job, JobPhase, Worker, WorkerPhase
+from scheduler_core.model.plan import Action, Evict
+from scheduler_core.workers import Wish, chosen_to_go, live_workers, publish, published_workers, stop
+
+
+def document_step(job: Job, wanted: Wish, now_s: float, start_limit_s: float) -> list[Action]:
+    """The next step of a job whose gate was answered.
+
+    Args:
+        job: Starting, running, stopping or between two segments.
+        wanted: Its workers against its target.
+        now_s: The moment of the observation.
+        start_limit_s: How long a granted worker may take to become ready.
+    """
+    late = [worker for worker in live_workers(job) if _is_late(worker, job, now_s, start_limit_s)]
+    if job.phase is JobPhase.STARTING and not job.driver_ready and now_s - (job.granted_s or now_s) >= start_limit_s:
+        return _evictions(job, live_workers(job), f"its driver did not come up within {start_limit_s:.0f} s")
+    if not job.is_active:
+        return _evictions(job, late, f"not ready {start_limit_s:.0f} s after its grant")
+    if not job.published:
+        return _first_document(job, wanted, late, start_limit_s)
+    late = [worker for worker in late if worker.id not in job.published]
+    evictions = _evictions(job, late, f"not ready {start_limit_s:.0f} s after its grant")
+    return evictions + (_next_document(job, wanted, late) if job.driver_ready else [])
+
+
+def _is_late(worker: Worker, job: Job, now_s: float, start_limit_s: float) -> bool:
+    granted_s = worker.since_s or job.granted_s or now_s
+    return worker.phase is not WorkerPhase.READY and now_s - granted_s >= start_limit_s
+
+
+def _evictions(job: Job, workers: Iterable[Worker], reason: str) -> list[Action]:
+    return [Evict(job_id=job.id, segment=job.segment, worker_id=worker.id, reason=reason) for worker in workers]
+
+
+def _gpus(workers: Iterable[Worker]) -> int:
+    return sum(worker.gpus for worker in workers)
+
+
+def _first_document(job: Job, wanted: Wish, late: list[Worker], start_limit_s: float) -> list[Action]:
+    """Start when all granted workers are ready, or after the limit with at least the minimum; below it, give up."""
+    if not wanted.want and job.driver_ready:
+        return [stop(job, "not to run now: its GPUs are given to jobs before it")]
+    live = live_workers(job)
+    surplus = chosen_to_go(live, wanted.excess, len(live) - sum(wanted.want.values())) if wanted.want else []
+    evictions = _evictions(job, surplus, "no longer wanted: the job's target became smaller")
+    given_up = [worker for worker in late if worker not in surplus]
+    evictions += _evictions(job, given_up, f"not ready {start_limit_s:.0f} s after its grant")
+    staying = [worker for worker in live if worker not in surplus and worker not in given_up]
+    if not job.driver_ready or any(worker.phase is not WorkerPhase.READY for worker in staying):
+        return evictions
+    if _gpus(staying) >= job.spec.min_gpus:
+        return [*evictions, publish(job, staying)]
+    return [*evictions, stop(job, f"{_gpus(staying)} GPUs became ready, fewer than its minimum {job.spec.min_gpus}")]
+
+
+def _next_document(job: Job, wanted: Wish, late: list[Worker]) -> list[Action]:
+    """One change of a training job, the most urgent one."""
+    published = published_workers(job)
+    if len(published) < len(job.published):
+        return [_after_loss(job, published)]
+    if job.acknowledged != job.generation:
+        return []
+    if not wanted.want:
+        return [stop(job, "preempted: its GPUs are given to jobs before it")]
+    fresh = [worker for worker in live_workers(job) if worker.id not in job.published and worker not in late]
+    surplus = chosen_to_go(fresh, wanted.excess, len(fresh))
+    evictions = _evictions(job, surplus, "no longer wanted: the job's target became smaller")
+    ready = [worker for worker in fresh if worker not in surplus and worker.phase is WorkerPhase.READY]
+    if ready:
+        return [*evictions, publish(job, [*published, *ready])]
+    return evictions + _shrink(job, wanted, published)
+
+
+def _after_loss(job: Job, left: list[Worker]) -> Action:
+    """Some worker of the document is gone: go on without it where the minimum allows."""
+    if _gpus(left) >= job.spec.min_gpus:
+        return publish(job, left)
+    return stop(job, f"workers were lost: {_gpus(left)} GPUs are left, fewer than its minimum {job.spec.min_gpus}")
+
+
+def _shrink(job: Job, wanted: Wish, published: list[Worker]) -> list[Action]:
+    """Drop the workers that nothing is going to replace; those that make way for others stay until these are here."""
+    dropped = chosen_to_go(published, wanted.excess, len(published) - sum(wanted.want.values()))
+    return [publish(job, [worker for worker in published if worker not in dropped])] if dropped else []

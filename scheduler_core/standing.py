@@ -1,0 +1,183 @@
+"""What a decision starts from: who stands where, what may be used, what must stay as it is, and whether anything is new.
+
+In: the observation and the stored target. Out: values that ``cycle.decide`` hands to the stages. Where workers *stand*
+is where the last decision put them: a change under way is not decided anew each time one of its steps is seen.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from scheduler_core.model.job import Job, JobPhase, WorkerPhase
+from scheduler_core.model.observation import Observation
+from scheduler_core.model.params import Params
+from scheduler_core.model.placement import Placement
+from scheduler_core.model.target import Target
+
+#: Digits of a speed that count as news: reports vary by some per cent from epoch to epoch.
+_SPEED_DIGITS = 2
+
+#: Marks the digest of a decision that served waiting jobs only.
+_WAITING_ONLY = "waiting:"
+
+
+def workers_by_node(job: Job) -> dict[str, int]:
+    """A job's workers that are there to stay, by node, in order of names."""
+    counted = Counter(worker.node for worker in job.holding if worker.phase is not WorkerPhase.LEAVING)
+    return dict(sorted(counted.items()))
+
+
+def usable_gpus(observation: Observation) -> dict[str, int]:
+    """GPUs by node that placements may use in all: on a node that takes nothing new, what our workers hold there."""
+    usable = observation.ours_gpus()
+    closed = {node.name for node in observation.cluster.nodes if not node.schedulable}
+    for job in observation.jobs:
+        for worker in job.holding:
+            if worker.node in closed and worker.phase is not WorkerPhase.LEAVING:
+                usable[worker.node] += worker.gpus
+    return usable
+
+
+def standing(observation: Observation, target: Target) -> Placement:
+    """Where each live job's workers are or are meant to be.
+
+    The last decision's placement where it gave the job any, else what the job holds (a scheduler without a stored
+    target takes over what runs). On nodes that take nothing new, never more than what is really there.
+    """
+    closed = {node.name for node in observation.cluster.nodes if not node.schedulable}
+    workers_by_job = {}
+    for job in observation.jobs:
+        if job.phase is JobPhase.ENDED:
+            continue
+        held = workers_by_node(job)
+        meant = target.placement.workers(job.id)
+        if job.id not in target.reasons:
+            meant = held if job.is_active else {}
+        workers_by_job[job.id] = {
+            node: min(count, held.get(node, 0)) if node in closed else count for node, count in meant.items()
+        }
+    return Placement(workers_by_job=workers_by_job)
+
+
+def fixed_jobs(observation: Observation, target: Target, *, within_limit: bool) -> dict[str, str]:
+    """Jobs that this decision leaves as they stand, by id in order, with the reason.
+
+    A job whose nodes can no longer hold it (a node went, foreign pods came) is never fixed: it is decided anew.
+
+    Args:
+        observation: The world.
+        target: The stored target.
+        within_limit: Whether running jobs may not be disturbed yet.
+    """
+    fixed = {}
+    for job in observation.jobs:
+        waits = job.phase is JobPhase.QUEUED and not target.allocation.gpus(job.id)
+        if job.phase is JobPhase.ENDED:
+            continue
+        if job.id in target.quarantined:
+            fixed[job.id] = f"left out of decisions: {target.quarantined[job.id]}"
+        elif job.pinned and job.is_active:
+            fixed[job.id] = "pinned: its budget of segments or status size is used up"
+        elif within_limit and not waits:
+            fixed[job.id] = "as before, until running jobs may be disturbed again"
+    homeless = _homeless(observation, fixed, standing(observation, target))
+    return {job_id: why for job_id, why in fixed.items() if job_id not in homeless}
+
+
+def _homeless(observation: Observation, fixed: Iterable[str], current: Placement) -> set[str]:
+    """Of these jobs, those that stand where there is no longer room for them, or below their minimum."""
+    specs = {job.id: job.spec for job in observation.jobs}
+    used: Counter[str] = Counter()
+    for job_id in fixed:
+        for node, count in current.workers(job_id).items():
+            used[node] += count * specs[job_id].gpus_per_worker
+    usable = usable_gpus(observation)
+    full = {node for node, gpus in used.items() if gpus > usable.get(node, 0)}
+    homeless = set()
+    for job_id in fixed:
+        workers = current.workers(job_id)
+        gpus = sum(workers.values()) * specs[job_id].gpus_per_worker
+        if full & set(workers) or 0 < gpus < specs[job_id].min_gpus:
+            homeless.add(job_id)
+    return homeless
+
+
+def input_digest(observation: Observation, target: Target, params: Params) -> str:
+    """A digest of all that a decision depends on; progress, messages and the clock are not part of it."""
+    relevant = {
+        "policy": params.policy,
+        "levels": observation.cluster.levels,
+        "nodes": [(node.name, node.gpu_type, sorted(node.labels.items())) for node in observation.cluster.nodes],
+        "usable": usable_gpus(observation),
+        "closed": [node.name for node in observation.cluster.nodes if not node.schedulable],
+        "jobs": [_relevant(job) for job in observation.jobs],
+        "speeds": {job_id: _rounded(speeds) for job_id, speeds in observation.speed_by_job.items()},
+        "quarantined": dict(target.quarantined),
+    }
+    return hashlib.sha256(json.dumps(relevant, sort_keys=True).encode()).hexdigest()
+
+
+def _relevant(job: Job) -> Mapping[str, object]:
+    spec = job.spec
+    return {
+        "id": spec.id,
+        "bounds": (spec.min_gpus, spec.max_gpus, spec.gpus_per_worker),
+        "order": (spec.priority, spec.submitted_s, spec.queue, spec.gpu_type),
+        "state": (job.phase is JobPhase.QUEUED, job.is_active, job.phase is JobPhase.ENDED, job.pinned),
+    }
+
+
+def _rounded(speeds: tuple[float, ...]) -> list[str]:
+    return [f"{speed:.{_SPEED_DIGITS}g}" for speed in speeds]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """Where a decision starts.
+
+    Attributes:
+        unchanged: Whether the last decision answers this input already.
+        within_limit: Whether running jobs may not be disturbed yet.
+        digest: What the target made from this input is stored with.
+        policy: Name of the policy that decides.
+        current: Where workers stand.
+        fixed: Jobs that stay as they stand, with the reason.
+        left_gpus: GPUs by node for all the other jobs.
+    """
+
+    unchanged: bool
+    within_limit: bool
+    digest: str
+    policy: str
+    current: Placement
+    fixed: Mapping[str, str]
+    left_gpus: Mapping[str, int]
+
+
+def start(observation: Observation, target: Target, params: Params) -> Start:
+    """See whether there is something to decide, and what must stay as it is."""
+    digest = input_digest(observation, target, params)
+    since_s = observation.now_s - target.disturbed_s
+    within_limit = target.disturbed_s > 0 and 0 <= since_s < params.decide_interval_s
+    # A decision for waiting jobs only leaves the full one owing, so it must not count as the answer to this input.
+    marked = f"{_WAITING_ONLY}{digest}" if within_limit else digest
+    current = standing(observation, target)
+    fixed = fixed_jobs(observation, target, within_limit=within_limit)
+    left_gpus = usable_gpus(observation)
+    for job in observation.jobs:
+        if job.id in fixed:
+            for node, count in current.workers(job.id).items():
+                left_gpus[node] -= count * job.spec.gpus_per_worker
+    return Start(
+        unchanged=target.digest in (digest, marked),
+        within_limit=within_limit,
+        digest=marked,
+        policy=params.policy,
+        current=current,
+        fixed=fixed,
+        left_gpus=left_gpus,
+    )
