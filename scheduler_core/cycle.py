@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from scheduler_core.allocate.pools import pools
 from scheduler_core.allocate.registry import policy_named
-from scheduler_core.conclude import conclude
+from scheduler_core.deciding.conclude import conclude
+from scheduler_core.deciding.serve import Known, Served, Stages, serve
+from scheduler_core.deciding.standing import Start, start
 from scheduler_core.diff import diff
 from scheduler_core.errors import Conflict, NotFound
 from scheduler_core.estimate.tables import speed_tables
@@ -22,8 +24,6 @@ from scheduler_core.model.plan import Action, Plan
 from scheduler_core.model.ports import Enforcer, Observer, TargetStore
 from scheduler_core.model.target import Target
 from scheduler_core.place.pack import pack
-from scheduler_core.serve import Known, Served, Stages, serve
-from scheduler_core.standing import Start, start
 
 
 def run_cycle(observer: Observer, enforcer: Enforcer, targets: TargetStore, params: Params) -> CycleResult:
@@ -75,9 +75,7 @@ def _serve_pools(observation: Observation, begin: Start, params: Params) -> list
         attained_gpu_s_by_job={job.id: job.attained_gpu_s for job in observation.jobs},
         now_s=observation.now_s,
     )
-    free = [
-        job.spec for job in observation.jobs if job.id not in begin.fixed and job.phase is not JobPhase.ENDED
-    ]
+    free = [job.spec for job in observation.jobs if job.id not in begin.fixed and job.phase is not JobPhase.ENDED]
     return [  # 3. allocate, 4. place
         serve(pool, stages, known) for pool in pools(free, observation.cluster, begin.left_gpus, begin.current)
     ]

@@ -14,15 +14,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from scheduler_core.allocate.order import by_arrival
-from scheduler_core.document import document_step
-from scheduler_core.explain import queue_messages
+from scheduler_core.converging.announce import queue_messages
+from scheduler_core.converging.document import document_step
+from scheduler_core.converging.workers import Wish, make_room, wish
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.job import Job, JobPhase
 from scheduler_core.model.observation import Observation
 from scheduler_core.model.params import Params
-from scheduler_core.model.plan import Action, Announce, Evict, Grant, Grow, NewWorker, Plan, Publish, Refuse, Release, Stop
+from scheduler_core.model.plan import (
+    Action,
+    Announce,
+    Evict,
+    Grant,
+    Grow,
+    NewWorker,
+    Plan,
+    Publish,
+    Refuse,
+    Release,
+    Stop,
+)
 from scheduler_core.model.target import Target
-from scheduler_core.workers import Wish, make_room, wish
 
 #: Order of enforcement: what frees GPUs, then documents, then what takes GPUs, then words.
 _RANK = {Stop: 0, Evict: 1, Release: 2, Publish: 3, Grant: 4, Grow: 5, Refuse: 6, Announce: 7}
@@ -41,9 +53,7 @@ def diff(observation: Observation, target: Target, params: Params) -> Plan:
     """
     wishes = {job.id: wish(job, target) for job in observation.jobs}
     jobs = [observation.jobs_by_id[spec.id] for spec in by_arrival(job.spec for job in observation.jobs)]
-    steps = {
-        job.id: _without_claims(job, wishes[job.id], observation.now_s, params.start_limit_s) for job in jobs
-    }
+    steps = {job.id: _without_claims(job, wishes[job.id], observation.now_s, params.start_limit_s) for job in jobs}
     settled = [job for job in jobs if not steps[job.id]]
     claims, blocked = _claims(settled, wishes, observation)
     stuck = _unblock(blocked, wishes, observation)
@@ -109,7 +119,7 @@ def _claim(job: Job, counts: Mapping[str, int], cluster: Cluster) -> Grant | Gro
 
 
 def _unblock(blocked: list[Job], wishes: Mapping[str, Wish], observation: Observation) -> list[Action]:
-    """Jobs that cannot grow at their new place first: the last in order gives way, unless somebody makes room anyway."""
+    """Jobs that cannot grow at their new place first: the last in order gives way, unless room is coming anyway."""
     waiting = {job.id for job in blocked}
     actions: list[Action] = []
     for job in reversed(blocked):

@@ -1,1 +1,1 @@
-"""The values that every stage of a scheduling cycle reads and writes: frozen, total-ordered, checked where they are made."""
+"""The values that every stage of a scheduling cycle reads and writes: frozen, totally ordered, checked when made."""

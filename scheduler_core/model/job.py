@@ -37,7 +37,8 @@ class WorkerPhase(StrEnum):
     """How far a granted worker has come.
 
     GRANTED: in a gate's answer, its pod not seen yet. PENDING: pod there, not running. RUNNING: agent warming up.
-    READY: agent warm, may enter the allocation document. LEAVING: terminating. ENDED: holds no GPU any more.
+    READY: agent warm, may enter the allocation document. LEAVING: terminating, or draining or gone by its driver's
+    word (so a dropped worker is never taken for a fresh one). ENDED: holds no GPU any more.
     """
 
     GRANTED = "Granted"
@@ -59,7 +60,7 @@ class Worker:
         gpus: GPUs it holds, one rank each.
         phase: How far it has come.
         address: IP address of its pod, empty until known.
-        since_s: When it was granted, seconds since the epoch.
+        since_s: When it was granted, seconds since the epoch; 0 when only the segment's grant is known.
     """
 
     id: str
@@ -169,7 +170,8 @@ class Job:
         spec: What the user asked for.
         phase: Where the segment stands.
         segment: Number of the segment, from 0.
-        workers: Every worker granted in this segment, ended ones too, by number.
+        workers: Every worker granted in this segment, ended ones too, by number; while queued, workers of the segment
+            before whose pods still hold GPUs (LEAVING).
         published: Ids of the workers in the newest allocation document, empty before the first.
         generation: Generation of that document, 0 before the first.
         acknowledged: Generation the driver says it trains by, 0 before the first.

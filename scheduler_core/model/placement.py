@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 from scheduler_core.errors import LawBroken
 from scheduler_core.model.allocation import Allocation
-from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.job import JobSpec
 
 
@@ -37,15 +36,12 @@ class Placement:
         """Workers by node of one job, empty when it has none."""
         return self.workers_by_job.get(job_id, {})
 
-    def check(
-        self, allocation: Allocation, specs: Iterable[JobSpec], cluster: Cluster, free_gpus: Mapping[str, int]
-    ) -> Placement:
+    def check(self, allocation: Allocation, specs: Iterable[JobSpec], free_gpus: Mapping[str, int]) -> Placement:
         """The law: every allocated worker placed exactly once (or its job named unplaced), no node over capacity.
 
         Args:
             allocation: What was to be placed.
             specs: The jobs named in it.
-            cluster: The nodes.
             free_gpus: GPUs by node that this placement may use in all.
 
         Returns:

@@ -143,7 +143,9 @@ def _take(free: dict[str, int], workers: Iterable[NewWorker]) -> None:
     for worker in workers:
         free[worker.node] = free.get(worker.node, 0) - worker.gpus
         if free[worker.node] < 0:
-            raise LawBroken(f"node {worker.node!r}: expected claims of free GPUs only, got {-free[worker.node]} too many")
+            raise LawBroken(
+                f"node {worker.node!r}: expected claims of free GPUs only, got {-free[worker.node]} too many"
+            )
 
 
 def _check_claim(action: Grant | Grow, job: Job) -> None:
@@ -168,7 +170,9 @@ def _check_document(action: Publish | Stop, job: Job, num_documents: int) -> Non
         return
     old, new = set(job.published), set(action.worker_ids)
     if job.published and not (old < new or new < old):
-        raise LawBroken(f"job {job.id!r}: expected workers only added or only dropped, got {sorted(old)} -> {sorted(new)}")
+        raise LawBroken(
+            f"job {job.id!r}: expected workers only added or only dropped, got {sorted(old)} -> {sorted(new)}"
+        )
     workers = {worker.id: worker for worker in job.workers}
     strange = [name for name in action.worker_ids if name not in workers or _is_cold(workers[name], old)]
     if strange:

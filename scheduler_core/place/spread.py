@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from scheduler_core.model.cluster import Cluster
 
 
-def spread(num_workers: int, slots_by_node: Mapping[str, int], standing: Mapping[str, int], cluster: Cluster) -> dict[str, int]:
+def spread(
+    num_workers: int, slots_by_node: Mapping[str, int], standing: Mapping[str, int], cluster: Cluster
+) -> dict[str, int]:
     """Choose nodes for a job's new workers.
 
     Nodes where the job already stands are filled first. The rest goes on as few further nodes as possible, inside the

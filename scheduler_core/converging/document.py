@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from scheduler_core.converging.workers import Wish, chosen_to_go, live_workers, publish, published_workers, stop
 from scheduler_core.model.job import Job, JobPhase, Worker, WorkerPhase
 from scheduler_core.model.plan import Action, Evict
-from scheduler_core.workers import Wish, chosen_to_go, live_workers, publish, published_workers, stop
 
 
 def document_step(job: Job, wanted: Wish, now_s: float, start_limit_s: float) -> list[Action]:

@@ -71,7 +71,8 @@ def serve(pool: Pool, stages: Stages, known: Known) -> Served:
     Raises:
         LawBroken: A stage's result breaks its post-condition.
     """
-    specs, notes = pool.specs, {}
+    specs = pool.specs
+    notes: dict[str, str] = {}
     while True:
         allocation = stages.policy(_policy_input(pool, specs, known))
         allocation.check(specs, pool.capacity_gpus, by=stages.policy_name)
@@ -83,7 +84,7 @@ def serve(pool: Pool, stages: Stages, known: Known) -> Served:
                 capacity_gpus=pool.gpus_by_node,
                 current=known.current,
             )
-        ).check(allocation, specs, pool.cluster, pool.gpus_by_node)
+        ).check(allocation, specs, pool.gpus_by_node)
         if not placement.unplaced:
             return Served(allocation=allocation, placement=placement, notes=notes)
         notes |= placement.unplaced
@@ -91,7 +92,7 @@ def serve(pool: Pool, stages: Stages, known: Known) -> Served:
 
 
 def _lowered(specs: Iterable[JobSpec], allocation: Allocation, placement: Placement) -> Iterable[JobSpec]:
-    """The jobs with those that found no nodes asking for one worker less, or left out when they are at their minimum."""
+    """The jobs, those that found no nodes asking for one worker less, or left out when at their minimum already."""
     for spec in specs:
         if spec.id not in placement.unplaced:
             yield spec
@@ -107,9 +108,7 @@ def _policy_input(pool: Pool, specs: tuple[JobSpec, ...], known: Known) -> Polic
         specs=specs,
         capacity_gpus=pool.capacity_gpus,
         current=Allocation(
-            gpus_by_job={
-                spec.id: sum(known.current.workers(spec.id).values()) * spec.gpus_per_worker for spec in specs
-            }
+            gpus_by_job={spec.id: sum(known.current.workers(spec.id).values()) * spec.gpus_per_worker for spec in specs}
         ),
         speed_by_job={job_id: speeds for job_id, speeds in known.speed_by_job.items() if job_id in ids},
         attained_gpu_s_by_job={job_id: held for job_id, held in known.attained_gpu_s_by_job.items() if job_id in ids},

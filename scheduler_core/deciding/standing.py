@@ -1,4 +1,4 @@
-"""What a decision starts from: who stands where, what may be used, what must stay as it is, and whether anything is new.
+"""What a decision starts from: who stands where, what may be used, what must stay, and whether anything is new.
 
 In: the observation and the stored target. Out: values that ``cycle.decide`` hands to the stages. Where workers *stand*
 is where the last decision put them: a change under way is not decided anew each time one of its steps is seen.

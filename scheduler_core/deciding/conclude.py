@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from scheduler_core.deciding.reasons import reasons
+from scheduler_core.deciding.serve import Served
+from scheduler_core.deciding.standing import Start, usable_gpus
 from scheduler_core.errors import LawBroken
-from scheduler_core.explain import reasons
 from scheduler_core.model.allocation import Allocation
 from scheduler_core.model.decision import Decision, DecisionKind
 from scheduler_core.model.observation import Observation
 from scheduler_core.model.placement import Placement
 from scheduler_core.model.target import Target
-from scheduler_core.serve import Served
-from scheduler_core.standing import Start, usable_gpus
 
 
 def conclude(observation: Observation, target: Target, begin: Start, served: Iterable[Served]) -> Decision:

@@ -1,0 +1,1 @@
+"""The pieces of ``diff``: workers against the target, allocation documents, and what the queue is told."""

@@ -1,0 +1,37 @@
+"""What a waiting job's gate shows: its place in the queue and what it waits for, in words that seldom change."""
+
+from __future__ import annotations
+
+from scheduler_core.allocate.order import by_arrival
+from scheduler_core.model.job import JobPhase
+from scheduler_core.model.observation import Observation
+from scheduler_core.model.target import Target
+
+
+def queue_messages(observation: Observation, target: Target) -> dict[str, str]:
+    """What to show on each waiting job's gate, by id in order.
+
+    The place is a bucket (1, 2, 3-4, 5-8, ...), so a queue that moves on by one rewrites few of them.
+    """
+    waiting = [
+        job.spec for job in observation.jobs if job.phase is JobPhase.QUEUED and not target.allocation.gpus(job.id)
+    ]
+    capacity = sum(observation.ours_gpus().values())
+    messages = {}
+    for place, spec in enumerate(by_arrival(waiting), start=1):
+        text = f"queued: place {_bucket(place)}, waits for {spec.min_gpus} GPUs"
+        if spec.gpu_type:
+            text += f" of type {spec.gpu_type}"
+        if spec.min_gpus > capacity:
+            text += f" and the cluster has {capacity}"
+        if spec.id in target.quarantined:
+            text += f"; left out of decisions: {target.quarantined[spec.id]}"
+        messages[spec.id] = text
+    return dict(sorted(messages.items()))
+
+
+def _bucket(place: int) -> str:
+    """The power-of-two bucket of a place from 1: 1, 2, 3-4, 5-8, ..."""
+    high = 1 << (place - 1).bit_length()
+    low = high // 2 + 1
+    return str(high) if low >= high else f"{low}-{high}"
