@@ -1,0 +1,54 @@
+"""``voda delete``: a Workflow and all that belongs to it."""
+
+from __future__ import annotations
+
+import click
+
+from scheduler_core.errors import NotFound
+from voda_flows.cli import jobs, output
+from voda_flows.cli.options import Shared, shared_options
+from voda_flows.cli.verbs import verb
+from voda_flows.objects import Object
+from voda_flows.store import ObjectStore
+
+_LOOK_S = 1.0
+
+
+@verb(
+    "voda delete digits",
+    "voda delete --all -l voda.dev/category=digits",
+)
+@click.argument("names", metavar="JOB...", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="All jobs of the namespace (with -l: those with the labels).")
+@click.option("--wait/--no-wait", default=True, show_default=True, help="Return once its processes have ended.")
+@shared_options(many=True, output=False)
+def command(shared: Shared, names: tuple[str, ...], *, everything: bool, wait: bool) -> None:
+    """Delete jobs: their processes end at once, their records go. Checkpoints on the volume stay."""
+    if bool(names) == (everything or bool(shared.labels)):
+        raise click.UsageError("expected names of jobs, or --all, or -l; found " + ("both" if names else "neither"))
+    store = shared.store()
+    chosen = [jobs.find(store, shared.namespace, name).workflow for name in names] or jobs.workflows(
+        store, shared.namespace, shared.labels
+    )
+    for body in chosen:
+        meta = body["metadata"]
+        store.delete("Workflow", meta["namespace"], meta["name"], uid=meta["uid"])
+    for body in chosen:
+        if wait:
+            _until_gone(store, body)
+        click.echo(f"{body['metadata']['name']} deleted")
+    if not chosen:
+        output.story("nothing to delete")
+
+
+def _until_gone(store: ObjectStore, body: Object) -> None:
+    """Wait until the Workflow is gone, or another one has its name."""
+    meta = body["metadata"]
+    while True:
+        revision = store.revision()
+        try:
+            if store.get("Workflow", meta["namespace"], meta["name"])["metadata"]["uid"] != meta["uid"]:
+                return
+        except NotFound:
+            return
+        store.wait(revision, _LOOK_S)

@@ -1,0 +1,150 @@
+"""Finding jobs by the names that people give them, and reading their lives from a store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from scheduler_core.errors import InvalidValue, NotFound
+from voda_flows.config import near_miss
+from voda_flows.objects import Object
+from voda_flows.report.lives import JobLife, lives
+from voda_flows.report.times import seconds
+from voda_flows.store import ObjectStore
+from voda_flows.workflows.parameters import JOB_TEMPLATE, PARAMETERS
+
+LATEST = "@latest"
+_WORKFLOW_LABEL = "workflows.argoproj.io/workflow"
+_CRON_LABEL = "workflows.argoproj.io/cron-workflow"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """What a name stands for.
+
+    Attributes:
+        workflow: The Workflow.
+        lives: The jobs meant: all of the Workflow's, or the one that was named.
+    """
+
+    workflow: Object
+    lives: tuple[JobLife, ...]
+
+
+def find(store: ObjectStore, namespace: str | None, name: str) -> Named:
+    """The Workflow and jobs of a name.
+
+    Args:
+        store: Where to look.
+        namespace: Where the Workflow is; None for anywhere.
+        name: ``<workflow>``, ``<workflow>/<job-name>`` or ``@latest``.
+
+    Returns:
+        What is meant.
+
+    Raises:
+        NotFound: There is none; says which names are near.
+        InvalidValue: The name is in several namespaces.
+    """
+    workflow_name, _, job_name = name.partition("/")
+    workflow = _latest(store, namespace) if workflow_name == LATEST else _workflow(store, namespace, workflow_name)
+    found = read(store, workflow)
+    if not job_name:
+        return Named(workflow=workflow, lives=found)
+    chosen = tuple(life for life in found if life.name == job_name)
+    if not chosen:
+        near = near_miss(job_name, [life.name for life in found]) if found else "; it has no job in the queue yet"
+        raise NotFound(f"job {name!r}: Workflow {workflow_name!r} has no such job{near}")
+    return Named(workflow=workflow, lives=chosen)
+
+
+def read(store: ObjectStore, workflow: Object) -> tuple[JobLife, ...]:
+    """The jobs of one Workflow, with their pods; a job whose engine has not looked yet counts as queued."""
+    meta = workflow["metadata"]
+    found = lives(workflow, store.list("Pod", meta["namespace"], {_WORKFLOW_LABEL: meta["name"]}))
+    return found or _unseen(workflow)
+
+
+def workflows(store: ObjectStore, namespace: str | None, labels: dict[str, str] | None = None) -> list[Object]:
+    """The users' Workflows in order of creation: those that a CronWorkflow made (the scheduler's) are left out."""
+    found = [
+        workflow
+        for workflow in store.list("Workflow", namespace, labels or None)
+        if _CRON_LABEL not in (workflow["metadata"].get("labels") or {})
+    ]
+    return sorted(
+        found, key=lambda body: (seconds(body["metadata"]["creationTimestamp"]) or 0, body["metadata"]["name"])
+    )
+
+
+def everything(store: ObjectStore, namespace: str | None) -> tuple[JobLife, ...]:
+    """All jobs, in order of submission."""
+    pods: dict[tuple[str, str], list[Object]] = {}
+    for pod in store.list("Pod", namespace):
+        meta = pod["metadata"]
+        pods.setdefault((meta["namespace"], (meta.get("labels") or {}).get(_WORKFLOW_LABEL, "")), []).append(pod)
+    found: list[JobLife] = []
+    for workflow in workflows(store, namespace):
+        meta = workflow["metadata"]
+        found += lives(workflow, pods.get((meta["namespace"], meta["name"]), ())) or _unseen(workflow)
+    return tuple(sorted(found, key=lambda life: (life.submitted_s, life.id)))
+
+
+def _unseen(workflow: Object) -> tuple[JobLife, ...]:
+    """The job of a Workflow that is one job, before the engine has made a node for it."""
+    spec, meta = workflow.get("spec") or {}, workflow["metadata"]
+    if (spec.get("workflowTemplateRef") or {}).get("name") != JOB_TEMPLATE:
+        return ()
+    given = (spec.get("arguments") or {}).get("parameters") or []
+    defaults = {parameter.name: parameter.default or "" for parameter in PARAMETERS}
+    asked = defaults | {entry["name"]: str(entry.get("value", "")) for entry in given}
+    status = workflow.get("status") or {}
+    ended = status.get("phase") if status.get("phase") in ("Failed", "Error") else None
+    return (
+        JobLife(
+            id=f"{meta['uid']}/{asked['job-name']}",
+            namespace=meta["namespace"],
+            workflow=meta["name"],
+            name=asked["job-name"],
+            label=meta["name"],
+            phase=ended or "Queued",
+            message=status.get("message", ""),
+            asked=asked,
+            submitted_s=seconds(meta["creationTimestamp"]) or 0.0,
+            ended_s=seconds(status.get("finishedAt")),
+            done=0,
+            total=0,
+            segments=(),
+        ),
+    )
+
+
+def _workflow(store: ObjectStore, namespace: str | None, name: str) -> Object:
+    """The Workflow of that name."""
+    if namespace is not None:
+        try:
+            return store.get("Workflow", namespace, name)
+        except NotFound as wrong:
+            known = [body["metadata"]["name"] for body in workflows(store, namespace)]
+            raise NotFound(f"no job {name!r} in namespace {namespace!r}{_near(name, known)}") from wrong
+    found = [body for body in store.list("Workflow") if body["metadata"]["name"] == name]
+    if len(found) > 1:
+        where = ", ".join(body["metadata"]["namespace"] for body in found)
+        raise InvalidValue(f"job {name!r} is in several namespaces ({where})\nname one with -n")
+    if not found:
+        raise NotFound(f"no job {name!r}{_near(name, [body['metadata']['name'] for body in workflows(store, None)])}")
+    return found[0]
+
+
+def _latest(store: ObjectStore, namespace: str | None) -> Object:
+    """The Workflow that was made last."""
+    found = workflows(store, namespace)
+    if not found:
+        raise NotFound("@latest: there is no job yet\nsubmit one with `voda submit FILE`")
+    return found[-1]
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    """Which name was probably meant."""
+    names = list(known)
+    return near_miss(name, names) if names else "\nthere is no job yet; submit one with `voda submit FILE`"

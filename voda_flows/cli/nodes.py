@@ -1,0 +1,32 @@
+"""``voda nodes``: machines, their slots and who holds them."""
+
+from __future__ import annotations
+
+from voda_flows.cli import columns, output, snapshot
+from voda_flows.cli.options import Shared, shared_options
+from voda_flows.cli.verbs import verb
+
+
+@verb(
+    "voda nodes",
+    "voda nodes -o wide",
+)
+@shared_options()
+def command(shared: Shared) -> None:
+    """List nodes: how many GPU slots each has, how many are free, and which job holds the others."""
+    store = shared.store()
+    nodes = store.list("Node")
+    if shared.output in ("name", "json", "yaml"):
+        output.objects(nodes, shared.output)
+        return
+    views = snapshot.take(store, None).nodes
+    headers, rows = ["NAME", "SLOTS", "FREE", "HELD BY"], []
+    for view in views:
+        held = [holder or "free" for holder in view.holders]
+        state = [] if view.ready else ["takes nothing new"]
+        rows.append([view.name, str(len(held)), str(view.holders.count("")), ", ".join([*held, *state])])
+    if shared.output == "wide":
+        headers.append("LABELS")
+        for row, view in zip(rows, views, strict=True):
+            row.append(",".join(f"{key}={value}" for key, value in sorted(view.labels.items())))
+    columns.show(headers, rows)

@@ -1,0 +1,150 @@
+"""From a user's documents and the options of ``voda submit`` to what is created; the documents' own fields stay."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from scheduler_core.errors import Conflict, InvalidValue
+from voda_flows.config import near_miss
+from voda_flows.objects import Object
+from voda_flows.store import ObjectStore
+
+API: Final = "argoproj.io/v1alpha1"
+#: Templates come first, so that a file may bring the template that its Workflow calls.
+ORDER: Final = ("WorkflowTemplate", "CronWorkflow", "Workflow")
+WORKDIR: Final = "voda.dev/workdir"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """What the options ask for.
+
+    Attributes:
+        parameters: Arguments to set, by name.
+        name: Name of the one Workflow, empty to keep the document's.
+        namespace: Namespace, None to keep the document's.
+    """
+
+    parameters: Mapping[str, str]
+    name: str = ""
+    namespace: str | None = None
+
+    @classmethod
+    def of(cls, *, parameters: Sequence[str], name: str = "", namespace: str | None = None) -> Wishes:
+        """Read ``k=v`` texts.
+
+        Raises:
+            InvalidValue: One has no ``=``.
+        """
+        for pair in parameters:
+            if not pair.partition("=")[1] or pair.startswith("="):
+                raise InvalidValue(f"-p: expected `name=value`, found `{pair}`")
+        return cls(parameters=dict(pair.split("=", 1) for pair in parameters), name=name, namespace=namespace)
+
+
+def prepared(documents: Sequence[Object], wishes: Wishes, *, workdir: Path) -> list[Object]:
+    """Documents ready to be checked and created, templates first.
+
+    Args:
+        documents: As read.
+        wishes: What the options ask for.
+        workdir: Folder in which pods start when their container names none.
+
+    Returns:
+        Copies with namespace, name, arguments and working folder set.
+
+    Raises:
+        InvalidValue: A document is of a kind that cannot be submitted, or a wish fits none or several documents.
+    """
+    for number, document in enumerate(documents, start=1):
+        _check_kind(document, number, named=bool(wishes.name))
+    workflows = [document for document in documents if document["kind"] == "Workflow"]
+    if wishes.name and len(workflows) != 1:
+        raise InvalidValue(f"--name: expected one Workflow to name, found {len(workflows)}")
+    if wishes.parameters and not workflows:
+        raise InvalidValue("-p: expected a Workflow whose arguments to set, found none")
+    ready = [_prepare(document, wishes, workdir) for document in documents]
+    return sorted(ready, key=lambda document: ORDER.index(document["kind"]))
+
+
+def apply(store: ObjectStore, document: Object) -> tuple[Object, str]:
+    """Create a Workflow; create or replace a template.
+
+    Returns:
+        The object as stored, and what was done: ``submitted``, ``created``, ``configured`` or ``unchanged``.
+
+    Raises:
+        Conflict: A Workflow of that name exists.
+    """
+    if document["kind"] == "Workflow":
+        return store.create(document), "submitted"
+    meta = document["metadata"]
+    try:
+        return store.create(document), "created"
+    except Conflict:
+        found = store.get(document["kind"], meta["namespace"], meta["name"])
+        changed = copy.deepcopy(document)
+        changed["metadata"]["resourceVersion"] = found["metadata"]["resourceVersion"]
+        stored = store.replace({**changed, **({"status": found["status"]} if "status" in found else {})})
+        same = stored["metadata"]["resourceVersion"] == found["metadata"]["resourceVersion"]
+        return stored, "unchanged" if same else "configured"
+
+
+def _check_kind(document: Object, number: int, *, named: bool) -> None:
+    """Refuse what is no document of Argo's that can be submitted."""
+    kind = document.get("kind")
+    if kind not in ORDER:
+        near = near_miss(str(kind), ORDER) if kind else f"; known are {', '.join(ORDER)}"
+        raise InvalidValue(f"document {number}: expected a kind that can be submitted, found {kind!r} at $.kind{near}")
+    if document.get("apiVersion") != API:
+        raise InvalidValue(
+            f"document {number} ({kind}): expected {API!r}, found {document.get('apiVersion')!r} at $.apiVersion"
+        )
+    meta = document.get("metadata")
+    named = named and kind == "Workflow"
+    if not isinstance(meta, dict) or not (meta.get("name") or meta.get("generateName") or named):
+        raise InvalidValue(
+            f"document {number} ({kind}): expected `name` or `generateName` at $.metadata, found {meta!r}\n"
+            "give it one in the document, or with --name"
+        )
+    if not isinstance(document.get("spec"), dict):
+        raise InvalidValue(f"document {number} ({kind}): expected fields at $.spec, found {document.get('spec')!r}")
+
+
+def _prepare(document: Object, wishes: Wishes, workdir: Path) -> Object:
+    """One document with the wishes that concern it."""
+    made = copy.deepcopy(document)
+    meta = made["metadata"]
+    if wishes.namespace and meta.get("namespace") not in (None, wishes.namespace):
+        raise InvalidValue(
+            f"{made['kind']} {meta.get('name')!r}: -n says {wishes.namespace!r}, the document {meta['namespace']!r}\n"
+            "leave out one of the two"
+        )
+    meta.setdefault("namespace", wishes.namespace or "default")
+    if made["kind"] != "Workflow":
+        return made
+    if wishes.name:
+        meta["name"] = wishes.name
+        meta.pop("generateName", None)
+    meta["annotations"] = {WORKDIR: str(workdir), **(meta.get("annotations") or {})}
+    if wishes.parameters:
+        _set_arguments(made["spec"], wishes.parameters)
+    return made
+
+
+def _set_arguments(spec: Object, values: Mapping[str, str]) -> None:
+    """Set arguments by name, in place; new ones come last."""
+    arguments = spec["arguments"] = dict(spec.get("arguments") or {})
+    given = [dict(entry) for entry in arguments.get("parameters") or []]
+    known = {entry.get("name"): entry for entry in given}
+    for name, value in values.items():
+        if name in known:
+            known[name].pop("valueFrom", None)
+            known[name]["value"] = value
+        else:
+            given.append({"name": name, "value": value})
+    arguments["parameters"] = given

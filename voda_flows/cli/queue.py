@@ -1,0 +1,58 @@
+"""``voda queue``: who waits, in the order in which they will be served, and why."""
+
+from __future__ import annotations
+
+import click
+
+from voda_flows.cli import columns, output, snapshot
+from voda_flows.cli.options import Shared, shared_options
+from voda_flows.cli.settings import settings
+from voda_flows.cli.verbs import verb
+from voda_flows.report.times import short, text
+
+
+@verb(
+    "voda queue",
+    "voda queue -A -o json",
+)
+@shared_options(many=True)
+def command(shared: Shared) -> None:
+    """List waiting jobs: priority class first, then who came first."""
+    store = shared.store()
+    now = snapshot.take(store, shared.namespace)
+    waiting = snapshot.in_order(now.lives, settings(store))
+    if shared.output == "name":
+        for life in waiting:
+            click.echo(life.label)
+        return
+    if shared.is_data:
+        items = [
+            {
+                "place": place,
+                "job": life.label,
+                "namespace": life.namespace,
+                "queue": life.asked.get("queue", "default"),
+                "priority": life.asked.get("priority", "normal"),
+                "minGpus": int(life.asked.get("min-gpus", "1")),
+                "maxGpus": int(life.asked.get("max-gpus", "1")),
+                "submitted": text(life.submitted_s),
+                "message": life.message,
+            }
+            for place, life in enumerate(waiting, start=1)
+        ]
+        output.data({"items": items}, shared.output)
+        return
+    rows = [
+        [
+            str(place),
+            life.label,
+            life.asked.get("priority", "normal"),
+            life.asks,
+            short(now.now_s - life.queued_s),
+            life.message,
+        ]
+        for place, life in enumerate(waiting, start=1)
+    ]
+    columns.show(["PLACE", "NAME", "PRIORITY", "WANTS", "WAITING", "MESSAGE"], rows)
+    if not rows:
+        output.story("nobody waits")

@@ -1,0 +1,113 @@
+"""The whole world at one moment, as people look at it: slots and who holds them, jobs, queue. Pure but for `take`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from voda_flows.cli import jobs
+from voda_flows.config import Settings
+from voda_flows.objects import Object
+from voda_flows.report.lives import ENDED, JobLife
+from voda_flows.store import ObjectStore
+
+GPU = "nvidia.com/gpu"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeView:
+    """A node and its slots.
+
+    Attributes:
+        name: Its name.
+        holders: For each slot, the label of the job that holds it, empty when free.
+        ready: Whether it takes new pods.
+        labels: Its labels.
+    """
+
+    name: str
+    holders: tuple[str, ...]
+    ready: bool = True
+    labels: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """What there is.
+
+    Attributes:
+        now_s: When it was taken.
+        nodes: By name.
+        lives: Jobs in order of submission.
+    """
+
+    now_s: float
+    nodes: tuple[NodeView, ...]
+    lives: tuple[JobLife, ...]
+
+    @property
+    def waiting(self) -> tuple[JobLife, ...]:
+        """Jobs in the queue, in the order in which they are to be served."""
+        return tuple(life for life in self.lives if life.phase == "Queued")
+
+
+def take(store: ObjectStore, namespace: str | None) -> Snapshot:
+    """Look at the world now."""
+    lives = jobs.everything(store, namespace)
+    return Snapshot(
+        now_s=time.time(),
+        nodes=node_views(store.list("Node"), store.list("Pod"), jobs.everything(store, None)),
+        lives=lives,
+    )
+
+
+def node_views(nodes: Iterable[Object], pods: Iterable[Object], lives: Iterable[JobLife]) -> tuple[NodeView, ...]:
+    """Nodes with the holders of their slots.
+
+    Args:
+        nodes: Node objects.
+        pods: Pod objects of all namespaces.
+        lives: Jobs of all namespaces, for their labels.
+
+    Returns:
+        One view per node, by name. A pod that wrote down no slots takes the lowest free ones.
+    """
+    label_by_pod = {held.pod: life.label for life in lives for held in life.holding if held.pod}
+    running = [pod for pod in pods if (pod.get("status") or {}).get("phase") not in ENDED]
+    return tuple(
+        _node_view(node, running, label_by_pod)
+        for node in sorted(nodes, key=lambda body: str(body["metadata"]["name"]))
+    )
+
+
+def _node_view(node: Object, pods: list[Object], label_by_pod: Mapping[str, str]) -> NodeView:
+    """One node."""
+    name = node["metadata"]["name"]
+    count = int(((node.get("status") or {}).get("allocatable") or {}).get(GPU, 0))
+    holders = [""] * count
+    for pod in pods:
+        if (pod.get("spec") or {}).get("nodeName") != name:
+            continue
+        text = (pod["metadata"].get("annotations") or {}).get("voda.dev/slots", "")
+        for slot in (int(part) for part in text.split(",") if part.strip()):
+            if slot < count:
+                holders[slot] = label_by_pod.get(pod["metadata"]["name"], pod["metadata"]["name"])
+    return NodeView(
+        name=name,
+        holders=tuple(holders),
+        ready=not (node.get("spec") or {}).get("unschedulable", False),
+        labels=node["metadata"].get("labels") or {},
+    )
+
+
+def in_order(lives: Iterable[JobLife], settings: Settings) -> tuple[JobLife, ...]:
+    """Waiting jobs by priority class, then by submission: the order in which the scheduler looks at them."""
+
+    def rank(life: JobLife) -> tuple[int, float, str]:
+        text = life.asked.get("priority", "normal")
+        value = settings.priority_classes.get(text)
+        number = value if value is not None else int(text) if text.lstrip("-").isdigit() else 0
+        return -number, life.submitted_s, life.id
+
+    return tuple(sorted((life for life in lives if life.phase == "Queued"), key=rank))

@@ -1,0 +1,90 @@
+"""The table of subcommands, and the click group that imports a subcommand only when it is called."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+#: Subcommand -> what it does, in the order of the help; the module of the same name holds ``command``.
+VERBS = {
+    "up": "Start nodes, engine and scheduler on this machine.",
+    "down": "Stop them; what jobs have learned stays on disk.",
+    "demo": "Watch five jobs share four slots, from start to report.",
+    "submit": "Submit Workflow documents.",
+    "list": "List jobs.",
+    "get": "Show one job's life so far.",
+    "watch": "Watch nodes, jobs, queue and decisions live.",
+    "logs": "Print the output of a job's driver and workers.",
+    "wait": "Wait until jobs have ended.",
+    "stop": "End a job in good order; what it has done stays.",
+    "delete": "Delete a job and its records.",
+    "nodes": "List nodes and who holds their slots.",
+    "queue": "List waiting jobs in the order in which they will be served.",
+    "explain": "Say why a job waits, or why it has what it has.",
+    "report": "Sum up what jobs did: a table, a page, a record.",
+}
+
+
+class Verbs(click.Group):
+    """A group whose members are looked up by name in ``voda_flows.cli``."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's
+        """The subcommands, in the order of the table."""
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's
+        """Import one subcommand."""
+        if cmd_name not in VERBS:
+            return None
+        command: click.Command = importlib.import_module(f"voda_flows.cli.{cmd_name}").command
+        command.name = cmd_name
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the subcommand, or say which one was probably meant."""
+        if args and not args[0].startswith("-") and args[0] not in VERBS:
+            near = difflib.get_close_matches(args[0], VERBS, n=1)
+            meant = f"; did you mean `{near[0]}`?" if near else ""
+            raise click.UsageError(f"no such command `{args[0]}`{meant}", ctx=ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
+        """The help's list, from the table alone: nothing is imported for it."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(VERBS.items()))
+
+
+class Verb(click.Command):
+    """A subcommand whose help ends in examples."""
+
+    examples: tuple[str, ...] = ()
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
+        """Write the examples as they are to be typed, unwrapped."""
+        with formatter.section("Examples"):
+            for example in self.examples:
+                formatter.write(f"{'':>{formatter.current_indent}}{example}\n")
+
+
+def verb(*examples: str) -> Callable[[Callable[..., Any]], Verb]:
+    """Make a function a subcommand.
+
+    Args:
+        examples: Command lines for the end of its help, at least one.
+
+    Returns:
+        A decorator.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Verb:
+        made: Verb = click.command(cls=Verb)(function)
+        made.examples = examples
+        return made
+
+    return decorate

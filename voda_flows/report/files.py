@@ -1,0 +1,75 @@
+"""What a job's drivers left beside its checkpoints: report rows, resize records and how each segment ended.
+
+Reads files only. A line that was torn by a crash is left out: the rest still counts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from voda_flows.objects import Object
+from voda_flows.report.lives import JobLife
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentFiles:
+    """The files of one segment.
+
+    Attributes:
+        rows: Report rows, oldest first (schema in workloads/README.md).
+        resizes: Resize records, oldest first (docs/contracts.md, section 5).
+        end: What the driver said at its end, empty before.
+    """
+
+    rows: tuple[Object, ...] = ()
+    resizes: tuple[Object, ...] = ()
+    end: Mapping[str, object] = field(default_factory=dict)
+
+
+def job_folder(home: Path, life: JobLife) -> Path:
+    """Where local mode keeps a job's checkpoints."""
+    uid = life.id.removesuffix(f"/{life.name}")
+    return home / "volumes" / life.asked.get("volume", "voda") / life.namespace / uid / life.name
+
+
+def read_files(folder: Path) -> dict[int, SegmentFiles]:
+    """The files of every segment by its number; empty where there are none yet."""
+    found = {}
+    for path in folder.glob("segment-*"):
+        number = path.name.removeprefix("segment-")
+        if number.isdigit():
+            found[int(number)] = SegmentFiles(
+                rows=_lines(path / "reports.jsonl"),
+                resizes=_lines(path / "resizes.jsonl"),
+                end=_document(path / "end.json"),
+            )
+    return dict(sorted(found.items()))
+
+
+def _lines(path: Path) -> tuple[Object, ...]:
+    """The whole JSON objects of a file of lines."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return ()
+    return tuple(document for line in text.splitlines() if (document := _parsed(line)))
+
+
+def _document(path: Path) -> Object:
+    """The JSON object in a file, empty where there is none."""
+    try:
+        return _parsed(path.read_text(encoding="utf-8", errors="replace"))
+    except FileNotFoundError:
+        return {}
+
+
+def _parsed(text: str) -> Object:
+    """A JSON object, empty for anything else."""
+    try:
+        document = json.loads(text)
+    except ValueError:
+        return {}
+    return document if isinstance(document, dict) else {}

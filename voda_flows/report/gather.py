@@ -1,0 +1,27 @@
+"""Reads a world for the report: the one place where a store and the files beside the checkpoints come together."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from voda_flows.report.files import job_folder, read_files
+from voda_flows.report.lives import JobLife
+from voda_flows.report.record import Record, record
+from voda_flows.store import ObjectStore
+
+
+def gather(store: ObjectStore, home: Path, lives: Sequence[JobLife]) -> Record:
+    """The record of some jobs of a world, now.
+
+    Args:
+        store: Where nodes are.
+        home: Folder of the local state, in which the volumes are.
+        lives: The jobs, in order of submission.
+
+    Returns:
+        The record.
+    """
+    files = {life.id: read_files(job_folder(home, life)) for life in lives}
+    return record(store.list("Node"), lives, files, time.time())

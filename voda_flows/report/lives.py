@@ -1,0 +1,316 @@
+"""A job's life as its Workflow and pods tell it: queued, granted, held GPUs, stopped, granted again, ended.
+
+In: raw objects. Out: frozen values. ``voda list`` and ``get`` show the latest segment, the report shows all of them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from voda_flows.objects import Object
+from voda_flows.report.times import seconds
+from voda_flows.report.tree import Tree, parameters, tree
+
+ENDED = ("Succeeded", "Failed", "Error")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holding:
+    """A worker pod's hold on GPUs.
+
+    Attributes:
+        worker: Worker id within the segment.
+        node: Name of its node.
+        slots: Indexes of the node's slots, empty where nobody wrote them down.
+        gpus: How many GPUs.
+        start_s: When the pod was made, seconds since the epoch.
+        end_s: When it ended, None while it holds them.
+        phase: The pod's phase as Argo has it.
+        pod: Name of the pod, empty before it was seen.
+    """
+
+    worker: str
+    node: str
+    slots: tuple[int, ...]
+    gpus: int
+    start_s: float
+    end_s: float | None
+    phase: str
+    pod: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segment:
+    """One life between two checkpoints.
+
+    Attributes:
+        number: From 0.
+        queued_s: When it began to wait.
+        granted_s: When it was given GPUs, None while it waits.
+        ended_s: When its checkpoint step ended, None before.
+        outcome: ``done``, ``resize`` or ``lost`` as the checkpoint step said, ``failed``, empty before.
+        holdings: Its workers, in order of start.
+        driver: Name of its driver pod, empty before it was seen.
+        trains: Whether the driver was given an allocation document.
+        size: Workers in the newest document.
+        message: What its gate says of its place in the queue, empty once granted.
+    """
+
+    number: int
+    queued_s: float
+    granted_s: float | None = None
+    ended_s: float | None = None
+    outcome: str = ""
+    holdings: tuple[Holding, ...] = ()
+    driver: str = ""
+    trains: bool = False
+    size: int = 0
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobLife:
+    """A job from its submission on.
+
+    Attributes:
+        id: ``<workflow uid>/<job-name>``.
+        namespace: Namespace of its Workflow.
+        workflow: Name of its Workflow.
+        name: Job name within the Workflow.
+        label: What people call it: ``<workflow>``, or ``<workflow>/<job-name>`` where there are several.
+        phase: ``Queued``, ``Starting``, ``Running``, ``Stopping``, ``Succeeded``, ``Failed`` or ``Error``.
+        message: Why, as Argo or the queue says.
+        asked: The job's inputs.
+        submitted_s: When it reached the queue.
+        ended_s: When it ended, None before.
+        done: Steps of its drivers done, out of ``total`` (0 when unknown).
+        total: Steps of its drivers in all.
+        segments: By number.
+    """
+
+    id: str
+    namespace: str
+    workflow: str
+    name: str
+    label: str
+    phase: str
+    message: str
+    asked: Mapping[str, str]
+    submitted_s: float
+    ended_s: float | None
+    done: int
+    total: int
+    segments: tuple[Segment, ...]
+
+    @property
+    def holding(self) -> tuple[Holding, ...]:
+        """What it holds now."""
+        return tuple(held for segment in self.segments for held in segment.holdings if held.end_s is None)
+
+    @property
+    def gpus(self) -> int:
+        """GPUs it holds now."""
+        return sum(held.gpus for held in self.holding)
+
+    @property
+    def fraction(self) -> float:
+        """Part of its steps that is done, 0 to 1."""
+        if self.phase == "Succeeded":
+            return 1.0
+        return min(1.0, self.done / self.total) if self.total else 0.0
+
+    @property
+    def has_of_asked(self) -> str:
+        """GPUs it has of those it asked for: ``3/1-4``, ``2/2``."""
+        return f"{self.gpus}/{self.asks}"
+
+    @property
+    def asks(self) -> str:
+        """GPUs it asked for: ``1-4``, ``2``."""
+        low, high = self.asked.get("min-gpus", "1"), self.asked.get("max-gpus", "1")
+        return low if low == high else f"{low}-{high}"
+
+    @property
+    def queued_s(self) -> float:
+        """When its latest wait began."""
+        return self.segments[-1].queued_s if self.segments else self.submitted_s
+
+    def waited_s(self, now_s: float) -> float:
+        """Seconds in the queue up to now, all segments together."""
+        if not self.segments:
+            return (self.ended_s or now_s) - self.submitted_s
+        return sum((segment.granted_s or self.ended_s or now_s) - segment.queued_s for segment in self.segments)
+
+
+def lives(workflow: Object, pods: Iterable[Object]) -> tuple[JobLife, ...]:
+    """The jobs of a Workflow.
+
+    Args:
+        workflow: The Workflow with its status.
+        pods: Its pods (others are ignored).
+
+    Returns:
+        One life per job that has reached the queue, in order of submission.
+    """
+    nodes = tree(workflow)
+    by_node = {pod["metadata"].get("annotations", {}).get("workflows.argoproj.io/node-id", ""): pod for pod in pods}
+    return tuple(_life(nodes, nodes.nodes[root_id], by_node) for root_id in nodes.roots)
+
+
+def _life(nodes: Tree, root: Object, pods: Mapping[str, Object]) -> JobLife:
+    """One job."""
+    asked, inside = parameters(root), nodes.within(root["id"])
+    segments = _segments(nodes, inside, pods)
+    name, meta = asked.get("job-name", "train"), nodes.workflow["metadata"]
+    drivers = [_counts(node) for node in inside if node.get("templateName") == "driver"]
+    phase = _phase(nodes.workflow, root, segments)
+    return JobLife(
+        id=f"{meta['uid']}/{name}",
+        namespace=meta.get("namespace", "default"),
+        workflow=meta["name"],
+        name=name,
+        label=meta["name"] if len(nodes.roots) == 1 else f"{meta['name']}/{name}",
+        phase=phase,
+        message=_message(nodes.workflow, root, segments),
+        asked=asked,
+        submitted_s=seconds(root.get("startedAt")) or 0.0,
+        ended_s=_ended_s(nodes.workflow, root, phase),
+        done=sum(done for done, _ in drivers),
+        total=sum(total for _, total in drivers),
+        segments=segments,
+    )
+
+
+def _segments(nodes: Tree, inside: list[Object], pods: Mapping[str, Object]) -> tuple[Segment, ...]:
+    """The segments of a job; a gate that was answered with nothing and asked anew belongs to the same segment."""
+    gates: dict[int, list[Object]] = {}
+    for node in inside:
+        if node.get("templateName") == "gate" and node.get("type") == "Suspend":
+            outer = nodes.enclosing(node["id"], "segment") or {}
+            gates.setdefault(int(parameters(outer).get("segment", "0")), []).append(node)
+    trains = {int(parameters(node).get("segment", "0")): node for node in inside if _ran(node) and _is(node, "train")}
+    made = []
+    for number, asked in sorted(gates.items()):
+        train = trains.get(number)
+        own = [node for node in inside if train is not None and _in_train(nodes, node, train)]
+        made.append(_segment(number, asked, own, pods))
+    return tuple(made)
+
+
+def _segment(number: int, gates: list[Object], own: list[Object], pods: Mapping[str, Object]) -> Segment:
+    """One segment from its gates and the nodes of its train step."""
+    granted = [gate for gate in gates if parameters(gate, "outputs").get("grant") == "given"]
+    driver = next((pods.get(node["id"], {}) for node in own if _is(node, "driver")), {})
+    document = _document(driver)
+    checkpoint = next((node for node in own if _is(node, "checkpoint")), {})
+    return Segment(
+        number=number,
+        queued_s=seconds(gates[0].get("startedAt")) or 0.0,
+        granted_s=seconds(granted[0].get("finishedAt")) if granted else None,
+        ended_s=seconds(checkpoint.get("finishedAt")),
+        outcome=_outcome(checkpoint),
+        holdings=tuple(_holding(node, pods.get(node["id"], {})) for node in own if _is_worker(node)),
+        driver=driver.get("metadata", {}).get("name", ""),
+        trains=bool(document),
+        size=len(document.get("workers", ())),
+        message="" if granted else gates[-1].get("message", ""),
+    )
+
+
+def _holding(node: Object, pod: Object) -> Holding:
+    """A worker's hold: from its node, and from its pod where that is still there."""
+    given = parameters(node)
+    slots = pod.get("metadata", {}).get("annotations", {}).get("voda.dev/slots", "")
+    return Holding(
+        worker=given.get("id", ""),
+        node=given.get("node", ""),
+        slots=tuple(int(slot) for slot in slots.split(",") if slot.strip()),
+        gpus=int(given.get("gpus", "1") or 1),
+        start_s=seconds(node.get("startedAt")) or 0.0,
+        end_s=seconds(node.get("finishedAt")),
+        phase=node.get("phase", ""),
+        pod=pod.get("metadata", {}).get("name", ""),
+    )
+
+
+def _phase(workflow: Object, root: Object, segments: tuple[Segment, ...]) -> str:
+    """Where the job stands; nodes of a stopped Workflow may stay Running, so the Workflow is asked first."""
+    for ended in (root.get("phase", ""), workflow.get("status", {}).get("phase", "")):
+        if ended in ENDED:
+            return str(ended)
+    if not segments or segments[-1].granted_s is None:
+        return "Queued"
+    last = segments[-1]
+    if last.ended_s is not None:
+        return "Stopping"
+    return "Running" if last.trains else "Starting"
+
+
+def _message(workflow: Object, root: Object, segments: tuple[Segment, ...]) -> str:
+    """The queue's word while the job waits, else Argo's."""
+    waiting = segments[-1].message if segments else ""
+    return str(waiting or root.get("message") or workflow.get("status", {}).get("message") or "")
+
+
+def _ended_s(workflow: Object, root: Object, phase: str) -> float | None:
+    """When the job ended."""
+    if phase not in ENDED:
+        return None
+    return seconds(root.get("finishedAt")) or seconds(workflow.get("status", {}).get("finishedAt"))
+
+
+def _outcome(checkpoint: Object) -> str:
+    """What the checkpoint step decided."""
+    if checkpoint.get("phase") in ("Failed", "Error"):
+        return "failed"
+    return parameters(checkpoint, "outputs").get("state", "") if checkpoint.get("phase") == "Succeeded" else ""
+
+
+def _document(driver: Object) -> Object:
+    """The allocation document on a driver pod, empty before the first."""
+    text = driver.get("metadata", {}).get("annotations", {}).get("voda.dev/allocation", "")
+    try:
+        document: Object = json.loads(text) if text else {}
+    except ValueError:
+        return {}
+    return document
+
+
+def _counts(driver: Object) -> tuple[int, int]:
+    """Steps done and steps in all of one driver, (0, 0) before it said so.
+
+    The driver's M is what remained when its segment began, lowered to what was done when it ends early: sums are right.
+    """
+    done, _, total = str(driver.get("progress", "")).partition("/")
+    if not (done.isdigit() and total.isdigit()) or (done, total) in (("0", "1"), ("1", "1")):
+        return 0, 0
+    return int(done), int(total)
+
+
+def _in_train(nodes: Tree, node: Object, train: Object) -> bool:
+    """Whether a node belongs to a train step itself, not to a later segment nested in it."""
+    outer = nodes.enclosing(node["id"], "train")
+    segment = nodes.enclosing(node["id"], "segment")
+    between = [step["id"] for step in nodes.boundaries(node["id"])]
+    return (
+        outer is not None
+        and outer["id"] == train["id"]
+        and (segment is None or between.index(outer["id"]) < between.index(segment["id"]))
+    )
+
+
+def _is(node: Object, template: str) -> bool:
+    """Whether a node was made from a template."""
+    return bool(node.get("templateName") == template)
+
+
+def _is_worker(node: Object) -> bool:
+    """Whether a node is a worker's pod."""
+    return _is(node, "worker") and node.get("type") == "Pod"
+
+
+def _ran(node: Object) -> bool:
+    """Whether a node is more than a step that was skipped."""
+    return node.get("type") not in ("Skipped", "StepGroup", "TaskGroup")

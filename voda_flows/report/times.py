@@ -1,0 +1,59 @@
+"""Times in objects (RFC 3339 text) as seconds since the epoch, and seconds as people read them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+_MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86400
+
+
+def seconds(text: object) -> float | None:
+    """Seconds since the epoch of a time in an object.
+
+    Args:
+        text: RFC 3339 in UTC, with or without a fraction; anything else is no time.
+
+    Returns:
+        The time, or None where there is none.
+
+    >>> seconds("1970-01-01T00:01:00.500000Z")
+    60.5
+    >>> seconds(None) is None
+    True
+    """
+    if not isinstance(text, str) or not text:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def text(time_s: float) -> str:
+    """A time as RFC 3339 in UTC, whole seconds.
+
+    >>> text(60.5)
+    '1970-01-01T00:01:00Z'
+    """
+    return datetime.fromtimestamp(time_s, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def short(duration_s: float | None) -> str:
+    """A duration in at most two units, a dash for none.
+
+    >>> [short(s) for s in (None, 0.42, 7.4, 83, 3700, 180000)]
+    ['-', '0.4s', '7s', '1m23s', '1h01m', '2d02h']
+    """
+    if duration_s is None:
+        return "-"
+    if duration_s < 1:
+        return f"{max(0.0, duration_s):.1f}s"
+    whole = round(duration_s)
+    if whole < _MINUTE_S:
+        return f"{whole}s"
+    if whole < _HOUR_S:
+        return f"{whole // _MINUTE_S}m{whole % _MINUTE_S:02d}s"
+    if whole < _DAY_S:
+        return f"{whole // _HOUR_S}h{whole % _HOUR_S // _MINUTE_S:02d}m"
+    return f"{whole // _DAY_S}d{whole % _DAY_S // _HOUR_S:02d}h"
