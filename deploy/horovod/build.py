@@ -23,7 +23,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
 
-from deploy.setup.progress import Progress, one_at_a_time
+from deploy.setup.progress import Progress, interrupted, one_at_a_time
 
 HERE = Path(__file__).resolve().parent
 SOURCE = HERE / "source.txt"
@@ -196,6 +196,8 @@ def main() -> int:
     except SetupError as error:
         sys.stderr.write(str(error))
         return 1
+    except KeyboardInterrupt:
+        return interrupted()
     return 0
 
 

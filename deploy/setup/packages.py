@@ -14,7 +14,7 @@ import time
 import tomllib
 from pathlib import Path
 
-from deploy.setup.progress import Progress, one_at_a_time
+from deploy.setup.progress import Progress, interrupted, one_at_a_time
 
 EXTRAS = ("train", "kube", "dev", "setup")
 MEGABYTES_BY_UNIT = {"bytes": 1e-6, "kB": 1e-3, "MB": 1.0, "GB": 1e3}
@@ -95,6 +95,7 @@ def install(root: Path, log_path: Path) -> int:
         with Progress("voda itself") as progress:
             editable = ["--no-deps", "--no-build-isolation", "--no-index", "--editable", str(root)]
             code = run_pip(editable, progress, log_path)
+            progress.detail("installed, editable")
     return code
 
 
@@ -102,8 +103,11 @@ def main() -> int:
     """Install, and on failure show the end of pip's own words."""
     root = Path.cwd()
     log_path = Path(sys.prefix) / "setup.log"
-    with one_at_a_time(Path(sys.prefix) / "setup.lock", "setting up this environment"):
-        code = install(root, log_path)
+    try:
+        with one_at_a_time(Path(sys.prefix) / "setup.lock", "setting up this environment"):
+            code = install(root, log_path)
+    except KeyboardInterrupt:
+        return interrupted()
     if code:
         tail = log_path.read_text(encoding="utf-8").splitlines()[-LOG_LINES_ON_FAILURE:]
         sys.stderr.write("\n".join([*tail, f"pip ended with {code}; the whole story is in {log_path}", ""]))

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 REDRAW_S = 0.5
 PLAIN_LINE_EVERY_S = 20.0
+INTERRUPTED = 130
 
 
 class Progress:
@@ -75,3 +76,9 @@ def one_at_a_time(lock_path: Path, what: str) -> Iterator[None]:
             with Progress(f"waiting: another process is at {what}"):
                 fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+def interrupted() -> int:
+    """What a set-up step says when its user stops it; returns the exit code."""
+    sys.stderr.write("stopped; what is done already is kept, the same command goes on from there\n")
+    return INTERRUPTED
