@@ -6,10 +6,11 @@ In: the observation, the stored target, where the decision started and what each
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from scheduler_core.deciding.reasons import reasons
 from scheduler_core.deciding.serve import Served
-from scheduler_core.deciding.standing import Start, usable_gpus
+from scheduler_core.deciding.standing import Start, input_digest, marked, usable_gpus
 from scheduler_core.errors import LawBroken
 from scheduler_core.model.allocation import Allocation
 from scheduler_core.model.decision import Decision, DecisionKind
@@ -25,7 +26,7 @@ def conclude(observation: Observation, target: Target, begin: Start, served: Ite
         LawBroken: A node would be promised more GPUs than it has.
     """
     workers_by_job: dict[str, Mapping[str, int]] = {job_id: begin.current.workers(job_id) for job_id in begin.fixed}
-    notes = dict(begin.fixed)
+    notes = {job_id: why for job_id, why in begin.fixed.items() if why}
     for pool in served:
         workers_by_job |= pool.placement.workers_by_job
         notes |= pool.notes
@@ -42,18 +43,19 @@ def conclude(observation: Observation, target: Target, begin: Start, served: Ite
         if job.is_active and placement.workers(job.id) != begin.current.workers(job.id)
     )
     live = {job.id for job in observation.jobs}
+    made = Target(
+        decision=target.decision + 1,
+        decided_s=observation.now_s,
+        disturbed_s=observation.now_s if disturbed else target.disturbed_s,
+        policy=begin.params.policy,
+        allocation=allocation,
+        placement=placement,
+        quarantined={job_id: why for job_id, why in target.quarantined.items() if job_id in live},
+        reasons=reasons(observation, allocation, placement, notes),
+    )
+    digest = input_digest(observation, made, begin.params)
     return Decision(
-        target=Target(
-            decision=target.decision + 1,
-            decided_s=observation.now_s,
-            disturbed_s=observation.now_s if disturbed else target.disturbed_s,
-            digest=begin.digest,
-            policy=begin.policy,
-            allocation=allocation,
-            placement=placement,
-            quarantined={job_id: why for job_id, why in target.quarantined.items() if job_id in live},
-            reasons=reasons(observation, allocation, placement, notes),
-        ),
+        target=replace(made, digest=marked(digest, within_limit=begin.within_limit)),
         kind=DecisionKind.WAITING if begin.within_limit else DecisionKind.FULL,
         disturbed=disturbed,
     )

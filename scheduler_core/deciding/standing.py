@@ -64,7 +64,7 @@ def standing(observation: Observation, target: Target) -> Placement:
 
 
 def fixed_jobs(observation: Observation, target: Target, *, within_limit: bool) -> dict[str, str]:
-    """Jobs that this decision leaves as they stand, by id in order, with the reason.
+    """Jobs that this decision leaves as they stand, by id in order, with the reason (empty: only the rate limit).
 
     A job whose nodes can no longer hold it (a node went, foreign pods came) is never fixed: it is decided anew.
 
@@ -83,7 +83,7 @@ def fixed_jobs(observation: Observation, target: Target, *, within_limit: bool) 
         elif job.pinned and job.is_active:
             fixed[job.id] = "pinned: its budget of segments or status size is used up"
         elif within_limit and not waits:
-            fixed[job.id] = "as before, until running jobs may be disturbed again"
+            fixed[job.id] = ""
     homeless = _homeless(observation, fixed, standing(observation, target))
     return {job_id: why for job_id, why in fixed.items() if job_id not in homeless}
 
@@ -107,27 +107,32 @@ def _homeless(observation: Observation, fixed: Iterable[str], current: Placement
 
 
 def input_digest(observation: Observation, target: Target, params: Params) -> str:
-    """A digest of all that a decision depends on; progress, messages and the clock are not part of it."""
+    """A digest of all that a decision depends on; progress, messages, pods and the clock are not part of it.
+
+    Taken of an observation and the target made from it, it says what input that target answers: the steps of carrying
+    it out change no digest.
+    """
     relevant = {
         "policy": params.policy,
         "levels": observation.cluster.levels,
         "nodes": [(node.name, node.gpu_type, sorted(node.labels.items())) for node in observation.cluster.nodes],
         "usable": usable_gpus(observation),
         "closed": [node.name for node in observation.cluster.nodes if not node.schedulable],
-        "jobs": [_relevant(job) for job in observation.jobs],
+        "jobs": [_relevant(job, target) for job in observation.jobs],
         "speeds": {job_id: _rounded(speeds) for job_id, speeds in observation.speed_by_job.items()},
         "quarantined": dict(target.quarantined),
     }
     return hashlib.sha256(json.dumps(relevant, sort_keys=True).encode()).hexdigest()
 
 
-def _relevant(job: Job) -> Mapping[str, object]:
+def _relevant(job: Job, target: Target) -> Mapping[str, object]:
     spec = job.spec
+    waits = job.phase is JobPhase.QUEUED and not target.allocation.gpus(job.id)
     return {
         "id": spec.id,
         "bounds": (spec.min_gpus, spec.max_gpus, spec.gpus_per_worker),
         "order": (spec.priority, spec.submitted_s, spec.queue, spec.gpu_type),
-        "state": (job.phase is JobPhase.QUEUED, job.is_active, job.phase is JobPhase.ENDED, job.pinned),
+        "state": (waits, job.pinned and job.is_active, job.phase is JobPhase.ENDED),
     }
 
 
@@ -142,29 +147,25 @@ class Start:
     Attributes:
         unchanged: Whether the last decision answers this input already.
         within_limit: Whether running jobs may not be disturbed yet.
-        digest: What the target made from this input is stored with.
-        policy: Name of the policy that decides.
         current: Where workers stand.
         fixed: Jobs that stay as they stand, with the reason.
         left_gpus: GPUs by node for all the other jobs.
+        params: The settings.
     """
 
     unchanged: bool
     within_limit: bool
-    digest: str
-    policy: str
     current: Placement
     fixed: Mapping[str, str]
     left_gpus: Mapping[str, int]
+    params: Params
 
 
 def start(observation: Observation, target: Target, params: Params) -> Start:
     """See whether there is something to decide, and what must stay as it is."""
-    digest = input_digest(observation, target, params)
     since_s = observation.now_s - target.disturbed_s
     within_limit = target.disturbed_s > 0 and 0 <= since_s < params.decide_interval_s
-    # A decision for waiting jobs only leaves the full one owing, so it must not count as the answer to this input.
-    marked = f"{_WAITING_ONLY}{digest}" if within_limit else digest
+    digest = input_digest(observation, target, params)
     current = standing(observation, target)
     fixed = fixed_jobs(observation, target, within_limit=within_limit)
     left_gpus = usable_gpus(observation)
@@ -173,11 +174,15 @@ def start(observation: Observation, target: Target, params: Params) -> Start:
             for node, count in current.workers(job.id).items():
                 left_gpus[node] -= count * job.spec.gpus_per_worker
     return Start(
-        unchanged=target.digest in (digest, marked),
+        unchanged=target.digest in (digest, marked(digest, within_limit=within_limit)),
         within_limit=within_limit,
-        digest=marked,
-        policy=params.policy,
         current=current,
         fixed=fixed,
         left_gpus=left_gpus,
+        params=params,
     )
+
+
+def marked(digest: str, *, within_limit: bool) -> str:
+    """How a target stores its digest: one made for waiting jobs only still owes the full decision on its input."""
+    return f"{_WAITING_ONLY}{digest}" if within_limit else digest
