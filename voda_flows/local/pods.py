@@ -60,11 +60,14 @@ class Pods:
         self._watched: dict[str, _Watched] = {}
         self._ending: list[subprocess.Popen[bytes]] = []
 
+    def has_begun(self, uid: str) -> bool:
+        """Whether a pod's process was started; one that shows no sign of it for long is to be started again."""
+        watched = self._of(uid)
+        return watched.start.exists() or time.monotonic() - watched.started_s < START_LIMIT_S
+
     def start(self, pod: Object, launch: Launch) -> None:
-        """Start a bound pod, unless it was started before."""
+        """Start a bound pod that has not begun; the lock on its folder makes sure that it runs once."""
         watched = self._of(pod["metadata"]["uid"])
-        if watched.start.exists() or time.monotonic() - watched.started_s < START_LIMIT_S:
-            return
         for path in (watched.folder, *launch.folders, *(path.parent for path in launch.files)):
             path.mkdir(parents=True, exist_ok=True)
         for path, content in launch.files.items():

@@ -1,0 +1,59 @@
+"""Cron workflows in the store: does what ``cron.py`` decides."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+from datetime import datetime
+
+from scheduler_core.errors import Conflict, InvalidValue, NotFound
+from voda_flows.local.cron import LABEL, CronStep, cron_step
+from voda_flows.local.store import LocalStore
+from voda_flows.objects import Key, Object
+
+log = logging.getLogger("voda.local.cron")
+
+
+class Crons:
+    """The CronWorkflows of one home."""
+
+    def __init__(self, store: LocalStore) -> None:
+        self.store = store
+        self.due: datetime | None = None
+
+    def tick(self, now: datetime) -> None:
+        """Start what is due; ``due`` tells when to look again though nothing changes."""
+        again = []
+        for key, cron in self.store.snapshot("CronWorkflow").items():
+            try:
+                step = cron_step(cron, self._children(key), now)
+            except InvalidValue as error:
+                self._record(key, {"conditions": [{"type": "SpecError", "status": "True", "message": str(error)}]})
+                continue
+            again.append(step.again)
+            self._do(key, step)
+        self.due = min(again, default=None)
+
+    def _children(self, cron: Key) -> list[Object]:
+        return [
+            workflow
+            for key, workflow in self.store.snapshot("Workflow").items()
+            if key.namespace == cron.namespace and (workflow["metadata"].get("labels") or {}).get(LABEL) == cron.name
+        ]
+
+    def _do(self, key: Key, step: CronStep) -> None:
+        for name in step.terminate:
+            with suppress(NotFound):
+                self.store.merge_patch("Workflow", key.namespace, name, {"spec": {"shutdown": "Terminate"}})
+        for name in step.delete:
+            with suppress(NotFound):
+                self.store.delete("Workflow", key.namespace, name)
+        if step.create is not None:
+            with suppress(Conflict):  # one that exists was started by somebody for this very time
+                self.store.create(step.create)
+                log.info("cron=%s/%s start workflow=%s", key.namespace, key.name, step.create["metadata"]["name"])
+        self._record(key, {**step.status, "conditions": None})
+
+    def _record(self, key: Key, status: Object) -> None:
+        with suppress(NotFound):
+            self.store.merge_patch(*key, {"status": status})

@@ -1,0 +1,167 @@
+"""What scheduler and kubelets do in a cluster: pods go to nodes, are started, watched, ended and taken away.
+
+In: the store's pods and nodes; out: their statuses in the store, and processes (``pods.py``). Level-triggered: each
+call looks at what is and does the next thing, so that it may be cut off anywhere.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from scheduler_core.errors import Conflict, InvalidValue, NotFound
+from voda_flows.local.launch import SLOTS, WORKDIR, Surroundings, launch
+from voda_flows.local.nodes import ENDED, Binding, bind, devices_of, held_slots
+from voda_flows.local.pods import Pods, choose_address
+from voda_flows.local.store import LocalStore
+from voda_flows.objects import Key, Object, format_time, key_of
+
+WORKFLOW = "workflows.argoproj.io/workflow"
+DEVICES_LIMIT_S = 20
+
+log = logging.getLogger("voda.local.kubelet")
+
+
+def count_devices() -> int:
+    """How many GPUs this machine has; 0 where the driver's tool is not there or does not answer."""
+    tool = shutil.which("nvidia-smi")
+    if tool is None:
+        return 0
+    try:
+        answer = subprocess.run([tool, "-L"], capture_output=True, text=True, timeout=DEVICES_LIMIT_S, check=False)
+    except subprocess.TimeoutExpired:
+        return 0
+    return sum(line.startswith("GPU ") for line in answer.stdout.splitlines())
+
+
+class Kubelet:
+    """The nodes of one home."""
+
+    def __init__(self, store: LocalStore, num_devices: int) -> None:
+        self.store = store
+        self.pods = Pods(store.home)
+        self.num_devices = num_devices
+        self.live: list[Object] = []
+
+    def watch(self) -> None:
+        """Record how the pods that were live at the last round fare."""
+        for pod in self.live:
+            patch = self.pods.look(pod)
+            if patch:
+                self._patch(pod, patch)
+
+    def place(self) -> None:
+        """Bind pods that wait for a node, oldest first."""
+        pods, nodes = self.store.snapshot("Pod"), self.store.snapshot("Node")
+        used = {address for pod in pods.values() if (address := (pod.get("status") or {}).get("podIP"))}
+        for binding in bind(pods, nodes):
+            pod = pods[binding.pod]
+            patch = _unschedulable(pod, binding) if binding.node is None else _bound(pod, binding, used)
+            if patch:
+                self._patch(pod, patch)
+
+    def start(self) -> None:
+        """Start bound pods that have not begun, and keep the downward-API files of the others as they should be."""
+        pods, self.live = self.store.snapshot("Pod"), []
+        for pod in pods.values():
+            status = pod.get("status") or {}
+            if not pod["spec"].get("nodeName") or status.get("phase") in ENDED:
+                continue
+            self.live.append(pod)
+            if self.pods.has_begun(pod["metadata"]["uid"]):
+                self.pods.refresh(pod)
+            elif "deletionTimestamp" not in pod["metadata"]:
+                self._start(pod)
+
+    def end(self, unseen: set[tuple[str, str]]) -> None:
+        """End pods that were deleted, and take away those that have ended.
+
+        Args:
+            unseen: (namespace, name) of Workflows that have not taken note of their pods' ends yet: these stay.
+        """
+        for key, pod in self.store.snapshot("Pod").items():
+            metadata = pod["metadata"]
+            if "deletionTimestamp" not in metadata or not self.pods.end(pod):
+                continue
+            if (key.namespace, (metadata.get("labels") or {}).get(WORKFLOW)) not in unseen:
+                self.store.remove(key, uid=metadata["uid"])
+                self.pods.forget(metadata["uid"])
+                log.info("pod=%s/%s removed", key.namespace, key.name)
+
+    def _start(self, pod: Object) -> None:
+        try:
+            self.pods.start(pod, launch(pod, self._surroundings(pod)))
+            log.info("pod=%s/%s start node=%s", *key_of(pod)[1:], pod["spec"]["nodeName"])
+        except NotFound as waiting:
+            state = {"waiting": {"reason": "ContainerCreating", "message": str(waiting)}}
+            self._patch(pod, {"status": {"containerStatuses": [{"name": "main", "ready": False, "state": state}]}})
+        except (InvalidValue, OSError) as error:
+            self._patch(pod, {"status": {"phase": "Failed", "message": f"cannot start: {error}"}})
+
+    def _surroundings(self, pod: Object) -> Surroundings:
+        node, slots = pod["spec"]["nodeName"], held_slots(pod)
+        return Surroundings(
+            home=self.store.home,
+            workdir=self._workdir(pod),
+            environment=os.environ,
+            devices=devices_of(node, slots, self.store.snapshot("Node"), self.num_devices),
+            read=self.store.get,
+        )
+
+    def _workdir(self, pod: Object) -> Path | None:
+        name = (pod["metadata"].get("labels") or {}).get(WORKFLOW)
+        workflow = self.store.snapshot("Workflow").get(Key("Workflow", pod["metadata"]["namespace"], name or ""))
+        folder = ((workflow or {}).get("metadata", {}).get("annotations") or {}).get(WORKDIR)
+        return Path(folder) if folder else None
+
+    def _patch(self, pod: Object, patch: Object) -> None:
+        """Write what happened to a pod; one that is not the same any more is looked at in the next round."""
+        key = key_of(pod)
+        metadata = {**(patch.get("metadata") or {}), "uid": pod["metadata"]["uid"]}
+        try:
+            new = self.store.merge_patch(*key, {**patch, "metadata": metadata})
+        except (Conflict, NotFound):
+            return
+        if (phase := (patch.get("status") or {}).get("phase")) is not None:
+            log.info("pod=%s/%s phase=%s %s", key.namespace, key.name, phase, new["status"].get("message") or "")
+        if phase in ENDED:
+            self.pods.rest(pod["metadata"]["uid"])
+
+
+def _bound(pod: Object, binding: Binding, used: set[str]) -> Object:
+    """The patch that binds a pod to its node, with slots and an address of its own."""
+    address = choose_address(pod["metadata"]["uid"], used)
+    used.add(address)
+    return {
+        "metadata": {"annotations": {SLOTS: ",".join(map(str, binding.slots))}},
+        "spec": {"nodeName": binding.node},
+        "status": {
+            "phase": "Pending",
+            "podIP": address,
+            "hostIP": "127.0.0.1",
+            "conditions": [_scheduled("True", {})],
+        },
+    }
+
+
+def _unschedulable(pod: Object, binding: Binding) -> Object:
+    """The patch that says why a pod waits, empty where that is said already."""
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    if any(entry["type"] == "PodScheduled" and entry.get("message") == binding.message for entry in conditions):
+        return {}
+    condition = _scheduled("False", {"reason": "Unschedulable", "message": binding.message})
+    return {"status": {"phase": "Pending", "conditions": [condition]}}
+
+
+def _scheduled(status: str, reason: Mapping[str, str]) -> Object:
+    return {
+        "type": "PodScheduled",
+        "status": status,
+        "lastTransitionTime": format_time(datetime.now(UTC)),
+        **reason,
+    }
