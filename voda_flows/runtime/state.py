@@ -152,11 +152,11 @@ def capture_random() -> dict[str, object]:
     import torch
 
     streams: dict[str, object] = {"python": random.getstate(), "torch": torch.get_rng_state()}
-    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+    if torch.cuda.is_initialized():
         streams["cuda"] = torch.cuda.get_rng_state()
     numpy = sys.modules.get("numpy")
     if numpy is not None:
-        name, keys, *rest = numpy.random.get_state()  # noqa: NPY002 - the global stream is what scripts use
+        name, keys, *rest = numpy.random.get_state()  # the global stream is what scripts use
         streams["numpy"] = (name, keys.tolist(), *rest)
     return streams
 
