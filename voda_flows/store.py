@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from voda_flows.objects import Object
+from voda_flows.objects import Key, Object
 
 __all__ = ["Object", "ObjectStore"]
 
@@ -27,6 +27,13 @@ class ObjectStore(Protocol):
 
     def list(self, kind: str, namespace: str | None = None, labels: Mapping[str, str] | None = None) -> list[Object]:
         """Objects of a kind, of one namespace or of all, with all these labels; sorted by (namespace, name)."""
+        ...
+
+    def snapshot(self, kind: str) -> Mapping[Key, Object]:
+        """All objects of a kind by key, in order of (namespace, name); for reading only: the values are shared.
+
+        Only what changed since the last call is read anew. One thread may use it.
+        """
         ...
 
     def create(self, body: Object) -> Object:

@@ -64,7 +64,7 @@ class Asked:
         parameters: Text by name; what is left out has its default.
         submitted_s: When it reached the queue, seconds since the epoch.
         parallelism: The Workflow's own limit of pods at once, None for none.
-        started: Whether it has held GPUs before: the cluster's size is no reason to refuse it any more.
+        started: Whether it has held GPUs before: it is not refused any more, whatever became of queues and nodes.
     """
 
     workflow_uid: str
@@ -107,7 +107,8 @@ def read_request(asked: Asked, limits: Limits) -> JobSpec:
     Raises:
         InvalidValue: Naming the job and everything that is wrong with it.
     """
-    check_request(asked, limits)
+    if not asked.started:
+        check_request(asked, limits)
     numbers = {name: asked.number(name) or 0 for name in _SMALLEST}
     return JobSpec(
         id=f"{asked.workflow_uid}/{asked.name}",
@@ -239,7 +240,7 @@ def _check_bounds(asked: Asked) -> Iterator[str]:
 
 def _check_cluster(asked: Asked, limits: Limits) -> Iterator[str]:
     kinds, kind, low = limits.gpus_by_type, asked.text("gpu-type"), asked.number("min-gpus")
-    if not kinds or asked.started or asked.is_open("gpu-type"):
+    if not kinds or asked.is_open("gpu-type"):
         return
     if kind and kind not in kinds:
         yield f"expected a gpu-type of this cluster, got {kind!r}{near_miss(kind, kinds)}"

@@ -6,7 +6,7 @@ Exclusion is the scheduler's own Lease, because ``Forbid`` does not cover runs t
 
 from __future__ import annotations
 
-from hera.workflows import Container, CronWorkflow, Env, RetryStrategy
+from hera.workflows import Container, CronWorkflow, Env, FieldEnv, RetryStrategy
 
 from voda_flows.config import Settings
 
@@ -21,7 +21,10 @@ def scheduler_cron(settings: Settings) -> CronWorkflow:
         image=settings.image,
         command=["python", "-m", "voda_flows.control.scheduler"],
         args=["--for", LIFETIME],
-        env=[Env(name="VODA_SCHEDULER_NAMESPACE", value=settings.namespace)],
+        env=[
+            Env(name="VODA_SCHEDULER_NAMESPACE", value=settings.namespace),
+            FieldEnv(name="VODA_POD_UID", field_path="metadata.uid"),
+        ],
         labels={"voda.dev/role": "scheduler"},
         retry_strategy=RetryStrategy(limit="10", retry_policy="Always"),
     )

@@ -1,0 +1,60 @@
+"""The cluster as the core sees it, from Node objects and the pods on them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from scheduler_core.model.cluster import Cluster, Node
+from voda_flows.control.pods import GPU
+from voda_flows.objects import Object
+
+GPU_TYPE = "nvidia.com/gpu.product"
+
+
+def cluster_of(nodes: Iterable[Object], foreign_gpus: Mapping[str, int], levels: tuple[str, ...]) -> Cluster:
+    """The nodes with their GPUs and topology.
+
+    Args:
+        nodes: Node objects.
+        foreign_gpus: GPUs by node held by pods that are no worker of a live job's segment.
+        levels: Labels of the topology, outermost first.
+
+    Returns:
+        The cluster; a node without GPUs is left out.
+    """
+    found = [_node(node, foreign_gpus) for node in nodes]
+    return Cluster(nodes=tuple(node for node in found if node.gpus), levels=levels)
+
+
+def gpus_by_type(cluster: Cluster) -> dict[str, int]:
+    """All GPUs by type; those of nodes without a label under the empty name."""
+    count: Counter[str] = Counter()
+    for node in cluster.nodes:
+        count[node.gpu_type] += node.gpus
+    return dict(count)
+
+
+def _node(node: Object, foreign_gpus: Mapping[str, int]) -> Node:
+    name, labels = node["metadata"]["name"], node["metadata"].get("labels") or {}
+    allocatable = (node.get("status") or {}).get("allocatable") or {}
+    return Node(
+        name=name,
+        gpus=int(allocatable.get(GPU) or 0),
+        gpu_type=labels.get(GPU_TYPE, ""),
+        labels=labels,
+        schedulable=_takes_pods(node),
+        foreign_gpus=foreign_gpus.get(name, 0),
+    )
+
+
+def _takes_pods(node: Object) -> bool:
+    """Whether new worker pods may go there: ready, not cordoned, no taint but the one that GPU pods tolerate."""
+    spec = node.get("spec") or {}
+    conditions = (node.get("status") or {}).get("conditions") or ()
+    ready = all(row.get("status") == "True" for row in conditions if row.get("type") == "Ready")
+    barred = any(
+        taint.get("effect") in ("NoSchedule", "NoExecute") and taint.get("key") != GPU
+        for taint in spec.get("taints") or ()
+    )
+    return ready and not barred and not spec.get("unschedulable") and "deletionTimestamp" not in node["metadata"]

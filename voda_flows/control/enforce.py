@@ -1,0 +1,184 @@
+"""The Enforcer: each action of a plan as one guarded write.
+
+In: an action decided on the last observation. Out: a merge-patch that carries the version of the object it was decided
+on, so that it either does exactly what was meant or raises Conflict and the next round looks again. The one exception
+is a second action on the same object in one round: it is guarded by the answer to the first.
+"""
+
+from __future__ import annotations
+
+import base64
+import logging
+import secrets
+import time
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+
+from scheduler_core.errors import Conflict, NotFound, VodaError
+from scheduler_core.model import plan
+from scheduler_core.model.plan import Action, NewWorker
+from voda_flows.control import pods
+from voda_flows.control.observe import StoreObserver
+from voda_flows.control.view import JobView
+from voda_flows.objects import Object, format_time
+from voda_flows.store import ObjectStore
+from voda_flows.wire import AllocationDocument, DocumentWorker, document_text, encode, gate_workers_text
+
+log = logging.getLogger(__name__)
+
+_KEY_BYTES = 32
+
+
+class StoreEnforcer:
+    """Changes the world through an object store.
+
+    Args:
+        store: Where the objects are.
+        observer: Knows the objects that the plan was made from, and takes note of what we write.
+        clock: Seconds since the epoch.
+    """
+
+    def __init__(self, store: ObjectStore, observer: StoreObserver, clock: Callable[[], float] = time.time) -> None:
+        self._store = store
+        self._observer = observer
+        self._clock = clock
+
+    def enforce(self, action: Action) -> None:
+        """See ``scheduler_core.model.ports.Enforcer``."""
+        view = self._observer.views.get(action.job_id)
+        if view is None:
+            raise NotFound(f"job {action.job_id!r}: expected it in the last observation; it has ended meanwhile")
+        try:
+            self._apply(view, action)
+        except (Conflict, NotFound):
+            raise
+        except VodaError as fault:  # one object that cannot be written must not keep the others from being served
+            raise Conflict(f"job {view.id!r}: {fault}") from fault
+        log.info("job=%s %s", view.id, _words(action))
+
+    def _apply(self, view: JobView, action: Action) -> None:
+        match action:
+            case plan.Grant():
+                self._make_key(view)
+                self._complete(view, view.nodes.gate, "start", _granted(action.workers))
+            case plan.Grow():
+                grown = {"workers": gate_workers_text(action.workers), "more": "yes"}
+                self._complete(view, view.nodes.grow_gate, "grow", grown)
+            case plan.Release():
+                self._complete(view, view.nodes.grow_gate, "grow", {"workers": "[]", "more": "no"})
+            case plan.Publish():
+                self._write_document(view, action.generation, action.worker_ids, stop=None)
+            case plan.Stop():
+                published = [worker.id for worker in view.document.workers] if view.document else []
+                self._write_document(view, action.generation, published, stop="checkpoint")
+            case plan.Evict():
+                self._delete_worker(view, action.worker_id)
+            case plan.Refuse():
+                self._patch_gate(view, view.nodes.gate, _ended("Failed", self._now()) | {"message": action.reason})
+            case plan.Announce():
+                self._patch_gate(view, view.nodes.gate, {"message": action.message})
+
+    def _complete(self, view: JobView, gate: str, kind: str, outputs: Mapping[str, str]) -> None:
+        """Answer a gate: Argo goes on when the suspended node has succeeded."""
+        if not gate:
+            raise Conflict(f"job {view.id!r}: expected an open {kind} gate, it was answered meanwhile")
+        answers = [{"name": name, "value": value} for name, value in outputs.items()]
+        answered = _ended("Succeeded", self._now()) | {"outputs": {"parameters": answers}, "message": None}
+        self._patch_gate(view, gate, answered)
+
+    def _patch_gate(self, view: JobView, gate: str, change: Object) -> None:
+        if not gate:
+            raise Conflict(f"job {view.id!r}: expected an open gate, it was answered meanwhile")
+        self._patch(view.workflow, {"status": {"nodes": {gate: change}}})
+
+    def _write_document(self, view: JobView, generation: int, workers: Iterable[str], *, stop: str | None) -> None:
+        """Write the next generation of the allocation document for the very driver pod that was seen."""
+        if view.driver is None or view.job is None:
+            raise Conflict(f"job {view.id!r}: expected its driver's pod, it is gone")
+        spec = view.job.spec
+        document = AllocationDocument(
+            job=view.id,
+            driver_uid=view.driver_uid,
+            segment=view.nodes.segment,
+            generation=generation,
+            min_workers=spec.min_gpus // spec.gpus_per_worker,
+            workers=tuple(self._document_worker(view, worker_id) for worker_id in workers),
+            stop=stop,
+        )
+        self._patch(view.driver, {"metadata": {"annotations": {pods.ALLOCATION: document_text(document)}}})
+
+    def _document_worker(self, view: JobView, worker_id: str) -> DocumentWorker:
+        """A worker as the document names it; one whose pod is gone stays as it was last named."""
+        pod = view.pod_by_worker.get(worker_id)
+        for worker in view.job.workers if view.job and pod else ():
+            if worker.id == worker_id and worker.address:
+                return DocumentWorker(
+                    id=worker.id,
+                    role=worker.role.value,
+                    address=worker.address,
+                    node=worker.node,
+                    slots=worker.gpus,
+                )
+        for known in view.document.workers if view.document else ():
+            if known.id == worker_id:
+                return known
+        raise Conflict(f"job {view.id!r}: expected an address of worker {worker_id}, its pod has none")
+
+    def _delete_worker(self, view: JobView, worker_id: str) -> None:
+        pod = view.pod_by_worker.get(worker_id)
+        if pod is None:
+            raise NotFound(f"job {view.id!r}: expected a pod of worker {worker_id}, there is none")
+        metadata = pod["metadata"]
+        self._store.delete("Pod", metadata["namespace"], metadata["name"], uid=metadata["uid"])
+
+    def _make_key(self, view: JobView) -> None:
+        """The job's own key, before its first pods need it; owned by the Workflow, so that it goes with it."""
+        metadata = view.workflow["metadata"]
+        key = base64.b64encode(secrets.token_hex(_KEY_BYTES).encode()).decode()
+        owner = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow"}
+        namespace, name = view.nodes.asked.namespace, f"voda-key-{metadata['uid']}"
+        body: Object = {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {
+                "name": name,
+                "namespace": namespace,
+                "ownerReferences": [owner | {"name": metadata["name"], "uid": metadata["uid"]}],
+            },
+            "type": "Opaque",
+            "data": {"key": key},
+        }
+        try:
+            self._store.get("Secret", namespace, name)
+        except NotFound:
+            self._store.create(body)
+
+    def _patch(self, seen: Object, change: Object) -> None:
+        """One guarded patch of an object as it was seen."""
+        body = self._observer.current(seen)
+        metadata = body["metadata"]
+        answer = self._store.merge_patch(
+            body["kind"],
+            metadata.get("namespace") or "default",
+            metadata["name"],
+            change,
+            resource_version=metadata["resourceVersion"],
+        )
+        self._observer.wrote(answer)
+
+    def _now(self) -> str:
+        return format_time(datetime.fromtimestamp(self._clock(), UTC))
+
+
+def _granted(workers: tuple[NewWorker, ...]) -> dict[str, str]:
+    return {"grant": "given", "workers": gate_workers_text(workers)}
+
+
+def _ended(phase: str, at: str) -> Object:
+    return {"phase": phase, "finishedAt": at}
+
+
+def _words(action: Action) -> str:
+    """An action as one line of the log."""
+    fields = {name: value for name, value in encode(action).items() if name != "job_id"}
+    return " ".join(f"{name}={value if isinstance(value, int) else repr(value)}" for name, value in fields.items())

@@ -1,0 +1,267 @@
+"""The training jobs in a Workflow's document: where each stands, what was granted to it, and which gates are open.
+
+In: a raw Workflow as its engine left it. Out: one ``JobNodes`` per training step, values only; pods are matched to it
+in ``standing.py``. Nodes are known by the template they came from and by their chain of boundaries, never by their
+position in a name, so a job may be a whole Workflow or one step of a user's own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from scheduler_core.errors import InvalidValue
+from scheduler_core.model.plan import NewWorker
+from voda_flows.control.request import Asked, strange_names, twice
+from voda_flows.objects import Object
+from voda_flows.report.times import seconds
+from voda_flows.report.tree import Tree, parameters, tree
+from voda_flows.wire import read_gate_workers
+
+#: Phases of a node or a Workflow from which it does not move any more.
+FULFILLED = frozenset({"Succeeded", "Failed", "Error", "Skipped", "Omitted"})
+#: Argo moves a status of more than 1 MB out of sight; above this a job is not made to grow any further.
+STATUS_LIMIT_BYTES = 600_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Granted:
+    """A worker in a gate's answer.
+
+    Attributes:
+        worker: The worker.
+        since_s: When it was granted.
+        node_ended: Whether its node in the Workflow has ended.
+    """
+
+    worker: NewWorker
+    since_s: float
+    node_ended: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """A worker's time on its GPUs, from any segment.
+
+    Attributes:
+        gpus: GPUs held.
+        start_s: From when.
+        end_s: Until when, None while it goes on.
+    """
+
+    gpus: int
+    start_s: float
+    end_s: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobNodes:
+    """What a Workflow's nodes say about one of its jobs.
+
+    Attributes:
+        asked: The job's parameters.
+        fault: Why they cannot be served whatever they are (a job-name given twice), empty otherwise.
+        root: Id of the job's own node.
+        segment: Number of the current segment.
+        gate: Id of its start gate, empty when there is none yet.
+        gate_open: Whether that gate waits for an answer.
+        message: What stands on that gate.
+        granted_s: When that gate was answered with a grant, None before.
+        grow_gate: Id of the grow gate that waits for an answer, empty when none does.
+        workers: Every worker granted in the current segment, by number.
+        driver_ended: Whether the current segment's driver has ended.
+        started_s: First grant of any segment.
+        retries: Segments in a row, up to the last one, that ended without a new checkpoint.
+        spent: Time of all workers of all segments on their GPUs.
+        num_segments: How many segments there have been.
+        status_bytes: Size of the Workflow's status.
+        held: Whether the Workflow was suspended or told to stop: its gates are not to be answered.
+    """
+
+    asked: Asked
+    fault: str = ""
+    root: str
+    segment: int = 0
+    gate: str = ""
+    gate_open: bool = False
+    message: str = ""
+    granted_s: float | None = None
+    grow_gate: str = ""
+    workers: tuple[Granted, ...] = ()
+    driver_ended: bool = False
+    started_s: float | None = None
+    retries: int = 0
+    spent: tuple[Spent, ...] = ()
+    num_segments: int = 0
+    status_bytes: int = 0
+    held: bool = False
+
+    @property
+    def id(self) -> str:
+        """The job's identity."""
+        return f"{self.asked.workflow_uid}/{self.asked.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Inside:
+    """A job's nodes, sorted out."""
+
+    tree: Tree
+    nodes: list[Object]
+    by_template: Mapping[str, list[Object]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        found: dict[str, list[Object]] = {}
+        for node in self.nodes:
+            found.setdefault(node.get("templateName") or "", []).append(node)
+        object.__setattr__(self, "by_template", found)
+
+    def of(self, template: str, segment: Object | None = None) -> list[Object]:
+        """Nodes made from a template that ran; of one segment only where one is named."""
+        ran = [node for node in self.by_template.get(template, ()) if node.get("type") != "Skipped"]
+        if segment is None:
+            return ran
+        return [node for node in ran if (self.tree.enclosing(node["id"], "segment") or {}).get("id") == segment["id"]]
+
+    def depth(self, node: Object) -> int:
+        """How deep a node lies."""
+        return sum(1 for _ in self.tree.boundaries(node["id"]))
+
+
+def find_jobs(workflow: Object) -> list[JobNodes]:
+    """Every live training job of a Workflow, in order of its start.
+
+    Args:
+        workflow: Its raw document.
+
+    Returns:
+        The jobs that have not ended; none where the Workflow has ended or is being deleted.
+
+    Raises:
+        InvalidValue: Its nodes cannot be read (they are compressed or stored elsewhere).
+    """
+    status = workflow.get("status") or {}
+    if status.get("phase") in FULFILLED or "deletionTimestamp" in workflow["metadata"]:
+        return []
+    if status.get("compressedNodes") or status.get("offloadNodeStatusVersion"):
+        raise InvalidValue(
+            f"workflow {workflow['metadata']['name']!r}: expected its nodes in status.nodes, they are compressed or "
+            "offloaded because the status is too large; end the Workflow and submit the rest of it as another"
+        )
+    nodes = tree(workflow)
+    live = [node_id for node_id in nodes.roots if nodes.nodes[node_id].get("phase") not in FULFILLED]
+    if not live:
+        return []
+    size = len(json.dumps(status, separators=(",", ":")))
+    found, names = [], set[str]()
+    for root in live:
+        job = _job_nodes(nodes, root, size)
+        found.append(_with_fault(job, twice(job.asked.name)) if job.asked.name in names else job)
+        names.add(job.asked.name)
+    return found
+
+
+def _with_fault(job: JobNodes, fault: str) -> JobNodes:
+    """The second job of a name, set apart by its node so that its refusal does not hit the first."""
+    parameters_apart = {**job.asked.parameters, "job-name": f"{job.asked.name}@{job.root}"}
+    return replace(job, asked=replace(job.asked, parameters=parameters_apart), fault=fault)
+
+
+def _job_nodes(nodes: Tree, root: str, status_bytes: int) -> JobNodes:
+    inside = _Inside(nodes, [nodes.nodes[root], *nodes.within(root)])
+    segments = sorted(inside.of("segment"), key=inside.depth)
+    grants = [gate for gate in inside.of("gate") if _is_grant(gate)]
+    whole = JobNodes(
+        asked=_asked(nodes, root, started=bool(grants)),
+        root=root,
+        started_s=min((_end_s(gate) for gate in grants), default=None),
+        retries=_retries(inside),
+        spent=tuple(_spent(node) for node in inside.of("worker") if node.get("type") == "Pod"),
+        num_segments=len({parameters(segment).get("segment") for segment in segments}),
+        status_bytes=status_bytes,
+        held=_is_held(nodes.workflow),
+    )
+    return _with_segment(whole, inside, segments[-1]) if segments else whole
+
+
+def _with_segment(job: JobNodes, inside: _Inside, segment: Object) -> JobNodes:
+    """The job with what its current segment says."""
+    gate = next(iter(inside.of("gate", segment)), {})
+    grow_gates = inside.of("grow-gate", segment)
+    answered = [one for one in (gate, *grow_gates) if one.get("phase") == "Succeeded"]
+    ended = {parameters(node).get("id") for node in inside.of("worker", segment) if node.get("phase") in FULFILLED}
+    return replace(
+        job,
+        segment=int(parameters(segment).get("segment") or 0),
+        gate=gate.get("id", ""),
+        gate_open=_is_open(gate),
+        message=gate.get("message") or "",
+        granted_s=_end_s(gate) if _is_grant(gate) else None,
+        grow_gate=next((one["id"] for one in grow_gates if _is_open(one)), ""),
+        workers=_granted(answered, ended) if _is_grant(gate) else (),
+        driver_ended=any(node.get("phase") in FULFILLED for node in inside.of("driver", segment)),
+    )
+
+
+def _granted(gates: Iterable[Object], ended: set[str | None]) -> tuple[Granted, ...]:
+    """The workers in the gates' answers, by number; an answer that cannot be read grants none."""
+    found = {}
+    for gate in gates:
+        try:
+            workers = read_gate_workers(parameters(gate, "outputs").get("workers") or "[]")
+        except InvalidValue:
+            continue
+        for worker in workers:
+            found[worker.id] = Granted(worker=worker, since_s=_end_s(gate), node_ended=worker.id in ended)
+    return tuple(sorted(found.values(), key=lambda one: int(one.worker.id.removeprefix("w"))))
+
+
+def _asked(nodes: Tree, root: str, *, started: bool) -> Asked:
+    workflow, node = nodes.workflow, nodes.nodes[root]
+    metadata, spec = workflow["metadata"], workflow.get("spec") or {}
+    given = {**strange_names(spec), **parameters(node)}
+    given.pop("segment", None)
+    return Asked(
+        workflow_uid=metadata["uid"],
+        namespace=metadata.get("namespace") or "default",
+        workflow=metadata["name"],
+        parameters=given,
+        submitted_s=seconds(node.get("startedAt")) or 0.0,
+        parallelism=spec.get("parallelism"),
+        started=started,
+    )
+
+
+def _retries(inside: _Inside) -> int:
+    """How many of the last checkpoint steps found nothing new."""
+    states = [parameters(node, "outputs").get("state") for node in sorted(inside.of("checkpoint"), key=inside.depth)]
+    count = 0
+    for state in reversed([state for state in states if state]):
+        if state != "lost":
+            break
+        count += 1
+    return count
+
+
+def _spent(node: Object) -> Spent:
+    gpus = parameters(node).get("gpus") or "1"
+    start_s = seconds(node.get("startedAt")) or 0.0
+    return Spent(gpus=int(gpus) if gpus.isdigit() else 1, start_s=start_s, end_s=seconds(node.get("finishedAt")))
+
+
+def _is_open(gate: Object) -> bool:
+    return gate.get("phase") in ("Running", "Pending")
+
+
+def _is_grant(gate: Object) -> bool:
+    return gate.get("phase") == "Succeeded" and parameters(gate, "outputs").get("grant") == "given"
+
+
+def _is_held(workflow: Object) -> bool:
+    spec = workflow.get("spec") or {}
+    return bool(spec.get("suspend") or spec.get("shutdown"))
+
+
+def _end_s(node: Object) -> float:
+    return seconds(node.get("finishedAt")) or seconds(node.get("startedAt")) or 0.0

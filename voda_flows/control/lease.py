@@ -1,0 +1,145 @@
+"""Who decides: a Lease in the scheduler's namespace, whose expiry is judged by the observer's own clock.
+
+A holder renews it; whoever sees it unchanged for its whole duration, by his own clock, may take it. A holder whose pod
+has ended is not waited for. A Lease cannot guard writes to other objects: after an unclean takeover the new holder
+writes its epoch onto every open job's Workflow and driver pod (``fence``), so that every version the old holder knew is
+stale, and only then decides.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from scheduler_core.errors import Conflict, NotFound
+from voda_flows.control import pods
+from voda_flows.objects import Object, format_time
+from voda_flows.store import ObjectStore
+
+log = logging.getLogger(__name__)
+
+NAME = "voda-scheduler"
+#: Long enough for a holder that is busy for a few rounds, short enough for a crash to be noticed soon.
+DURATION_S = 15.0
+POD = "pod/"
+EPOCH = "voda.dev/scheduler-epoch"
+
+
+@dataclass(slots=True, kw_only=True)
+class Lease:
+    """The right to decide.
+
+    Attributes:
+        store: Where the Lease is.
+        namespace: The scheduler's own.
+        identity: ``pod/<uid>`` of our pod, or another name that nobody else has.
+        clock: Seconds on a clock that never goes back.
+        epoch: Number of our holdership, 0 before the first.
+        unclean: Whether the one before us had not given it back.
+    """
+
+    store: ObjectStore
+    namespace: str
+    identity: str
+    clock: Callable[[], float] = time.monotonic
+    epoch: int = 0
+    unclean: bool = False
+    _version: str = field(default="", init=False)
+    _since_s: float = field(default=0.0, init=False)
+
+    def hold(self) -> bool:
+        """Take the Lease or renew it.
+
+        Returns:
+            Whether it is ours now; False while somebody else holds it.
+        """
+        try:
+            return self._hold()
+        except Conflict:
+            return False
+
+    def renew_due(self) -> bool:
+        """Whether a third of its duration is over since it was last written."""
+        return self.clock() - self._since_s >= DURATION_S / 3
+
+    def give_back(self) -> None:
+        """Let the next one take it at once; nothing happens where it is not ours any more."""
+        try:
+            lease = self.store.get("Lease", self.namespace, NAME)
+            if lease["spec"].get("holderIdentity") == self.identity:
+                self._write(lease, holder="")
+        except (Conflict, NotFound):
+            return
+
+    def fence(self, objects: Iterable[Object]) -> int:
+        """Write our epoch onto objects, so that nobody can write to them by an older version.
+
+        Args:
+            objects: Workflows and driver pods of open jobs.
+
+        Returns:
+            How many were written.
+        """
+        count = 0
+        for body in objects:
+            metadata = body["metadata"]
+            change = {"metadata": {"annotations": {EPOCH: str(self.epoch)}}}
+            try:
+                self.store.merge_patch(body["kind"], metadata.get("namespace") or "default", metadata["name"], change)
+                count += 1
+            except NotFound:
+                continue
+        return count
+
+    def _hold(self) -> bool:
+        try:
+            lease = self.store.get("Lease", self.namespace, NAME)
+        except NotFound:
+            lease = self.store.create(_new_lease(self.namespace))
+        self._note(lease)
+        holder = lease["spec"].get("holderIdentity") or ""
+        if holder == self.identity:
+            self._write(lease, holder=self.identity)
+            return True
+        if holder and self.clock() - self._since_s < DURATION_S and not self._is_gone(holder):
+            return False
+        self.unclean = bool(holder)
+        self.epoch = int(lease["spec"].get("leaseTransitions") or 0) + 1
+        self._write(lease, holder=self.identity)
+        log.info("lease=taken epoch=%d before=%r", self.epoch, holder)
+        return True
+
+    def _note(self, lease: Object) -> None:
+        """Remember since when, by our clock, the Lease has not changed."""
+        version = lease["metadata"]["resourceVersion"]
+        if version != self._version:
+            self._version, self._since_s = version, self.clock()
+
+    def _is_gone(self, holder: str) -> bool:
+        """Whether the holder is a pod that has ended."""
+        if not holder.startswith(POD):
+            return False
+        there = [pod for pod in self.store.list("Pod", self.namespace) if POD + pods.uid(pod) == holder]
+        return all(pods.has_ended(pod) for pod in there)
+
+    def _write(self, lease: Object, *, holder: str) -> None:
+        spec = {
+            "holderIdentity": holder,
+            "leaseDurationSeconds": int(DURATION_S),
+            "leaseTransitions": self.epoch,
+            "renewTime": format_time(datetime.now(UTC)),
+        }
+        version = lease["metadata"]["resourceVersion"]
+        self._note(self.store.merge_patch("Lease", self.namespace, NAME, {"spec": spec}, resource_version=version))
+
+
+def _new_lease(namespace: str) -> Object:
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": NAME, "namespace": namespace},
+        "spec": {"holderIdentity": "", "leaseTransitions": 0},
+    }

@@ -1,0 +1,160 @@
+"""The Observer: objects of the store and what drivers say, joined into the core's ``Observation``.
+
+What a job's Workflow says is read again only when the Workflow changed. The answer to each of our own writes is laid
+over what the store shows until the store shows that version or a later one, so an observation is never older than our
+last write.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+
+from scheduler_core.errors import InvalidValue
+from scheduler_core.model.job import Job, JobPhase
+from scheduler_core.model.observation import Observation
+from voda_flows.config import Settings
+from voda_flows.control import pods
+from voda_flows.control.cluster import cluster_of, gpus_by_type
+from voda_flows.control.jobs import JobNodes, find_jobs
+from voda_flows.control.reports import DriverStatus, Reports
+from voda_flows.control.request import Limits
+from voda_flows.control.view import JobView, job_of, pods_of, requested
+from voda_flows.objects import Key, Object, key_of
+from voda_flows.store import ObjectStore
+
+log = logging.getLogger(__name__)
+
+
+class StoreObserver:
+    """Looks at the world through an object store; used by one thread.
+
+    Args:
+        store: Where the objects are.
+        settings: Topology levels, limits, queues.
+        reports: Asks the drivers.
+        clock: Seconds since the epoch.
+    """
+
+    def __init__(
+        self, store: ObjectStore, settings: Settings, reports: Reports, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._store = store
+        self._settings = settings
+        self._reports = reports
+        self._clock = clock
+        self._written: dict[Key, Object] = {}
+        self._parsed: dict[str, tuple[str, list[JobNodes]]] = {}
+        self._views: dict[str, JobView] = {}
+
+    @property
+    def views(self) -> Mapping[str, JobView]:
+        """The jobs of the last observation by id, with the objects behind them."""
+        return self._views
+
+    def observe(self) -> Observation:
+        """See ``scheduler_core.model.ports.Observer``."""
+        now_s = self._clock()
+        workflows, all_pods = self._all("Workflow"), self._all("Pod")
+        pods_by_key = pods.by_key(all_pods)
+        views = [pods_of(nodes, workflow, pods_by_key) for workflow in workflows for nodes in self._jobs(workflow)]
+        self._forget({pods.uid(workflow) for workflow in workflows})
+        cluster = cluster_of(self._all("Node"), foreign_gpus(all_pods, views), self._settings.topology_levels)
+        limits = Limits(settings=self._settings, gpus_by_type=gpus_by_type(cluster))
+        said = self._reports.pull(_asked_drivers(views))
+        self._views = {view.id: self._judged(view, limits, said, now_s) for view in views}
+        return Observation(
+            now_s=now_s,
+            cluster=cluster,
+            jobs=tuple(view.job for view in self._views.values() if view.job is not None),
+            queues=self._settings.queues,
+            refused={view.id: view.refusal for view in self._views.values() if view.refusal and view.nodes.gate_open},
+        )
+
+    def wrote(self, answer: Object) -> None:
+        """Take note of the answer to one of our own writes."""
+        self._written[key_of(answer)] = answer
+
+    def current(self, seen: Object) -> Object:
+        """An object as it stands after our own writes since it was seen."""
+        return _newer(seen, self._written.get(key_of(seen)))
+
+    def _all(self, kind: str) -> list[Object]:
+        """Every object of a kind; where the store is behind our own write, that."""
+        shown = self._store.snapshot(kind)
+        for key in [key for key in self._written if key.kind == kind]:
+            if key not in shown or _newer(shown[key], self._written[key]) is shown[key]:
+                del self._written[key]
+        return [self._written.get(key, body) for key, body in shown.items()]
+
+    def _jobs(self, workflow: Object) -> list[JobNodes]:
+        """The jobs of a Workflow; read again when it changed. One that cannot be read has none, and that is logged."""
+        uid, version = pods.uid(workflow), workflow["metadata"].get("resourceVersion") or ""
+        known = self._parsed.get(uid)
+        if known is None or known[0] != version:
+            try:
+                known = (version, find_jobs(workflow))
+            except (InvalidValue, KeyError, TypeError, ValueError) as fault:
+                log.warning("workflow=%s unreadable=%r", workflow["metadata"].get("name"), str(fault))
+                known = (version, [])
+            self._parsed[uid] = known
+        return known[1]
+
+    def _forget(self, live_uids: set[str]) -> None:
+        for gone in [uid for uid in self._parsed if uid not in live_uids]:
+            del self._parsed[gone]
+
+    def _judged(self, view: JobView, limits: Limits, said: Mapping[str, DriverStatus], now_s: float) -> JobView:
+        """The view with the core's value, or with the reason why its request is refused."""
+        status = said.get(view.driver_uid, DriverStatus())
+        try:
+            spec = requested(view, limits)
+            job = job_of(view, spec, status, now_s=now_s, segments_limit=self._settings.segments_limit)
+        except InvalidValue as fault:
+            return replace(view, refusal=str(fault))
+        return replace(view, job=job)
+
+
+def foreign_gpus(all_pods: Iterable[Object], views: Iterable[JobView]) -> dict[str, int]:
+    """GPUs by node held by pods that are no worker of a live job's current segment.
+
+    Pods of ended segments and Workflows count here until their processes are gone.
+    """
+    ours = {pods.uid(pod) for view in views if view.job for pod in view.pod_by_worker.values()}
+    held: Counter[str] = Counter()
+    for pod in all_pods:
+        node, gpus = pods.node_of(pod), pods.gpus(pod)
+        if node and gpus and not pods.has_ended(pod) and pods.uid(pod) not in ours:
+            held[node] += gpus
+    return dict(held)
+
+
+def is_changing(jobs: Iterable[Job]) -> bool:
+    """Whether a driver is about to acknowledge a document: it says so over HTTP, and no object changes by it."""
+    return any(job.generation > job.acknowledged and job.phase in (JobPhase.RUNNING, JobPhase.STOPPING) for job in jobs)
+
+
+def _asked_drivers(views: Iterable[JobView]) -> dict[str, str]:
+    """Drivers that train by a document, by uid, with their addresses."""
+    return {
+        view.driver_uid: pods.address(view.driver)
+        for view in views
+        if view.driver is not None and view.document is not None and pods.is_running(view.driver)
+        if pods.address(view.driver)
+    }
+
+
+def _newer(one: Object, other: Object | None) -> Object:
+    """Whichever has the higher version, the first where they are equal or the second is another object."""
+    if other is None or pods.uid(one) != pods.uid(other):
+        return one
+    return other if _version(other) > _version(one) else one
+
+
+def _version(body: Object) -> int:
+    """A resourceVersion as a number; Kubernetes orders them so for objects of one kind."""
+    text = str(body["metadata"].get("resourceVersion") or "0")
+    return int(text) if text.isdigit() else 0

@@ -1,0 +1,127 @@
+"""The pods of training jobs: whose they are, how far they have come, what GPUs they hold.
+
+Pods are the truth about GPUs in use, never a Workflow's phase. They are matched by the uid of the Workflow that owns
+them, because a Workflow deleted and submitted again has the same name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from scheduler_core.model.job import WorkerPhase
+from voda_flows.objects import Object
+
+GPU = "nvidia.com/gpu"
+HOSTNAME = "kubernetes.io/hostname"
+WORKFLOW_LABEL = "workflows.argoproj.io/workflow"
+ALLOCATION = "voda.dev/allocation"
+#: The driver's HTTP server listens here on the pod's own address.
+DRIVER_PORT = 7071
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class PodKey:
+    """What a pod is for: one worker, or the driver, of one segment of one job.
+
+    Attributes:
+        namespace: Its namespace.
+        workflow: Name of its Workflow.
+        job: The job's name in it.
+        segment: The segment's number, as text.
+        role: ``driver``, ``worker`` or ``checkpoint``.
+        worker: The worker's id, empty for other roles.
+    """
+
+    namespace: str
+    workflow: str
+    job: str
+    segment: str
+    role: str
+    worker: str = ""
+
+
+def key_of_pod(pod: Object) -> PodKey:
+    """What a pod is for, by its labels; fields are empty where it has none."""
+    labels = pod["metadata"].get("labels") or {}
+    return PodKey(
+        namespace=pod["metadata"].get("namespace") or "default",
+        workflow=labels.get(WORKFLOW_LABEL, ""),
+        job=labels.get("voda.dev/job", ""),
+        segment=labels.get("voda.dev/segment", ""),
+        role=labels.get("voda.dev/role", ""),
+        worker=labels.get("voda.dev/worker", ""),
+    )
+
+
+def by_key(pods: Iterable[Object]) -> dict[PodKey, list[Object]]:
+    """Pods by what they are for, the one to go by first: still there before ended, then the newest."""
+    found: dict[PodKey, list[Object]] = {}
+    for pod in pods:
+        found.setdefault(key_of_pod(pod), []).append(pod)
+    for several in found.values():
+        several.sort(key=lambda pod: (pod["metadata"].get("creationTimestamp") or "", uid(pod)), reverse=True)
+        several.sort(key=has_ended)
+    return found
+
+
+def newest(pods: Mapping[PodKey, list[Object]], key: PodKey, owner_uid: str) -> Object | None:
+    """The pod to go by for a key among those that a Workflow owns, or None."""
+    return next((pod for pod in pods.get(key, ()) if is_owned(pod, owner_uid)), None)
+
+
+def is_owned(pod: Object, owner_uid: str) -> bool:
+    """Whether a pod belongs to the Workflow of that uid; a pod that names no owner goes by its labels."""
+    owners = pod["metadata"].get("ownerReferences") or ()
+    return not owners or any(owner.get("uid") == owner_uid for owner in owners)
+
+
+def worker_phase(pod: Object) -> WorkerPhase:
+    """How far a worker's pod has come."""
+    status = pod.get("status") or {}
+    if has_ended(pod):
+        return WorkerPhase.ENDED
+    if is_leaving(pod):
+        return WorkerPhase.LEAVING
+    if status.get("phase") != "Running":
+        return WorkerPhase.PENDING
+    conditions = status.get("conditions") or ()
+    ready = any(row.get("type") == "Ready" and row.get("status") == "True" for row in conditions)
+    return WorkerPhase.READY if ready else WorkerPhase.RUNNING
+
+
+def has_ended(pod: Object) -> bool:
+    """Whether its processes are gone."""
+    return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+
+
+def is_leaving(pod: Object) -> bool:
+    """Whether it was told to go."""
+    return "deletionTimestamp" in pod["metadata"]
+
+
+def is_running(pod: Object) -> bool:
+    """Whether it runs and was not told to go."""
+    return (pod.get("status") or {}).get("phase") == "Running" and not is_leaving(pod)
+
+
+def address(pod: Object) -> str:
+    """Its IP address, empty until it has one."""
+    return (pod.get("status") or {}).get("podIP") or ""
+
+
+def uid(pod: Object) -> str:
+    """Its uid."""
+    return str(pod["metadata"].get("uid") or "")
+
+
+def gpus(pod: Object) -> int:
+    """GPUs it asks for."""
+    containers = (pod.get("spec") or {}).get("containers") or ()
+    return sum(int(((row.get("resources") or {}).get("limits") or {}).get(GPU) or 0) for row in containers)
+
+
+def node_of(pod: Object) -> str:
+    """The node it is on or can only go to, empty when that is open."""
+    spec = pod.get("spec") or {}
+    return spec.get("nodeName") or (spec.get("nodeSelector") or {}).get(HOSTNAME) or ""

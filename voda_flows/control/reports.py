@@ -1,0 +1,105 @@
+"""What the drivers say: all are asked at once over HTTP, each with a short time limit.
+
+A driver that does not answer is an old observation, not an error: what it last said stays. Nothing here writes.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from typing import Any
+
+from voda_flows.control.pods import DRIVER_PORT
+
+#: A driver is on the same network and answers from memory: a millisecond or two.
+ANSWER_LIMIT_S = 0.5
+_MAX_ASKED_AT_ONCE = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriverStatus:
+    """What a driver said of itself (docs/contracts.md, section 5).
+
+    Attributes:
+        driver_uid: Uid of its pod, empty when it never answered.
+        generation: Generation that it trains by.
+        epoch: Epochs completed.
+        step: Steps completed.
+        world_size: Ranks training.
+        samples_per_s: Speed of the last interval.
+    """
+
+    driver_uid: str = ""
+    generation: int = 0
+    epoch: int = 0
+    step: int = 0
+    world_size: int = 0
+    samples_per_s: float = 0.0
+
+
+class Reports:
+    """Asks drivers and keeps their last answers; used by one thread."""
+
+    def __init__(self, *, limit_s: float = ANSWER_LIMIT_S, port: int = DRIVER_PORT) -> None:
+        self._limit_s = limit_s
+        self._port = port
+        self._asking = ThreadPoolExecutor(_MAX_ASKED_AT_ONCE, thread_name_prefix="reports")
+        self._open: dict[str, Future[DriverStatus]] = {}
+        self._last: dict[str, DriverStatus] = {}
+
+    def pull(self, address_by_uid: Mapping[str, str]) -> dict[str, DriverStatus]:
+        """Ask every driver.
+
+        Args:
+            address_by_uid: Addresses of the drivers by the uid of their pods.
+
+        Returns:
+            What each last said, by uid; drivers that never answered are left out.
+        """
+        for driver_uid, address in address_by_uid.items():
+            if driver_uid not in self._open:
+                self._open[driver_uid] = self._asking.submit(_ask, address, self._port, self._limit_s)
+        wait(self._open.values(), timeout=self._limit_s)
+        for driver_uid in [driver_uid for driver_uid, future in self._open.items() if future.done()]:
+            answer = self._open.pop(driver_uid).result()
+            if answer.driver_uid == driver_uid:
+                self._last[driver_uid] = answer
+        self._last = {driver_uid: self._last[driver_uid] for driver_uid in address_by_uid if driver_uid in self._last}
+        return dict(self._last)
+
+    def close(self) -> None:
+        """Let go of the threads; those that still wait for an answer end by their time limit."""
+        self._asking.shutdown(wait=False, cancel_futures=True)
+
+
+def _ask(address: str, port: int, limit_s: float) -> DriverStatus:
+    """What one driver says of itself, nothing where it does not answer."""
+    try:
+        said = _get(address, port, limit_s, "/status")
+        return DriverStatus(
+            driver_uid=str(said.get("driver_uid") or ""),
+            generation=int(_number(said.get("generation"))),
+            epoch=int(_number(said.get("epoch"))),
+            step=int(_number(said.get("step"))),
+            world_size=int(_number(said.get("world_size"))),
+            samples_per_s=_number(said.get("samples_per_s")),
+        )
+    except (OSError, http.client.HTTPException, ValueError, AttributeError):
+        return DriverStatus()
+
+
+def _get(address: str, port: int, limit_s: float, path: str) -> dict[str, Any]:
+    connection = http.client.HTTPConnection(address, port, timeout=limit_s)
+    try:
+        connection.request("GET", path)
+        body: dict[str, Any] = json.loads(connection.getresponse().read())
+        return body
+    finally:
+        connection.close()
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, (int, float)) else 0.0

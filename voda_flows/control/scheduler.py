@@ -1,0 +1,263 @@
+"""The scheduler's process: ``python -m voda_flows.control.scheduler [--for 55m | --once]``.
+
+It holds the Lease, and runs a cycle on every change of the store and at least every two seconds, until its time is
+over. It ends just before a full minute, when the cron's next tick starts another. Everything it knows is in the store:
+it may be killed at any moment.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import re
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from scheduler_core.cycle import run_cycle
+from scheduler_core.errors import Conflict, InvalidValue, VodaError
+from scheduler_core.model.decision import CycleResult
+from scheduler_core.model.params import Params
+from voda_flows.config import DEFAULT_NAMESPACE, NAMESPACE_VARIABLE, Settings
+from voda_flows.control.enforce import StoreEnforcer
+from voda_flows.control.lease import POD, Lease
+from voda_flows.control.observe import StoreObserver, is_changing
+from voda_flows.control.records import Records, records_folder
+from voda_flows.control.reports import Reports
+from voda_flows.control.settings import SettingsSource
+from voda_flows.control.targets import StoredTarget
+from voda_flows.store import ObjectStore
+from voda_flows.worlds import open_store
+
+log = logging.getLogger(__name__)
+
+#: Least time between two rounds: changes come in bursts.
+ROUND_GAP_S = 0.1
+#: Most time between two rounds: time limits pass without any object changing.
+HEARTBEAT_S = 2.0
+#: Between two rounds while a driver is about to acknowledge a document.
+CHANGING_S = 0.2
+#: A wait is cut into pieces, so that SIGTERM is noticed soon.
+_PATIENCE_S = 0.5
+#: A run ends so long before the full minute at which the cron starts the next.
+_BEFORE_TICK_S = 2.0
+_MINUTE_S = 60
+#: Rounds in a row that may fail before the process gives up and is started anew.
+_FAULTS_LIMIT = 10
+
+
+class Scheduler:
+    """Decides and enforces while it holds the Lease.
+
+    Args:
+        store: The world.
+        namespace: The scheduler's own.
+        identity: Who we are, for the Lease.
+        environment: Variables that say where records go.
+    """
+
+    def __init__(self, store: ObjectStore, namespace: str, identity: str, environment: Mapping[str, str]) -> None:
+        self._store = store
+        self._namespace = namespace
+        self._environment = environment
+        self._lease = Lease(store=store, namespace=namespace, identity=identity)
+        self._reports = Reports()
+        self._settings = SettingsSource(store, namespace)
+        self._parts = self._wire(self._settings.changed() or Settings(namespace=namespace))
+        self._held = False
+
+    def run(self, end_s: float, stop: threading.Event) -> None:
+        """Run rounds until a moment on the monotonic clock, or until told to stop.
+
+        Raises:
+            VodaError: Ten rounds in a row failed.
+        """
+        faults = 0
+        while not stop.is_set() and time.monotonic() < end_s:
+            revision, began_s = self._store.revision(), time.monotonic()
+            try:
+                wait_s = self._guarded_round()
+                faults = 0
+            except Exception:
+                faults += 1
+                log.exception("round=failed in_a_row=%d", faults)
+                if faults >= _FAULTS_LIMIT:
+                    raise
+                wait_s = HEARTBEAT_S
+            stop.wait(max(0.0, began_s + ROUND_GAP_S - time.monotonic()))
+            self._wait(revision, min(began_s + wait_s, end_s), stop)
+
+    def once(self) -> None:
+        """One round.
+
+        Raises:
+            Conflict: Another scheduler holds the Lease.
+        """
+        self._guarded_round()
+        if not self._held:
+            raise Conflict("lease voda-scheduler: expected it to be free, another scheduler holds it; try again later")
+
+    def close(self) -> None:
+        """Give the Lease back and let go of threads."""
+        if self._held:
+            self._lease.give_back()
+        self._reports.close()
+
+    def _guarded_round(self) -> float:
+        """A round if the Lease is ours.
+
+        Returns:
+            Seconds to wait for a change before the next.
+        """
+        if not self._held or self._lease.renew_due():
+            held = self._lease.hold()
+            if self._held and not held:
+                log.warning("lease=lost")
+            self._held = held
+        if not self._held:
+            return HEARTBEAT_S
+        self._follow_settings()
+        if self._lease.unclean:
+            self._take_over()
+        result = self._round()
+        return CHANGING_S if result is None or is_changing(result.observation.jobs) else HEARTBEAT_S
+
+    def _round(self) -> CycleResult | None:
+        """One cycle, None where somebody else replaced the target meanwhile."""
+        parts = self._parts
+        try:
+            result = run_cycle(parts.observer, parts.enforcer, parts.targets, parts.params)
+        except Conflict as moved:
+            log.info("round=again why=%r", str(moved))
+            return None
+        if parts.records.keep(result, parts.targets.loaded, parts.params):
+            log.info(
+                "round=done decision=%d kind=%s jobs=%d actions=%d conflicts=%d fault=%r",
+                result.decision.target.decision,
+                result.decision.kind.value,
+                len(result.observation.jobs),
+                len(result.done),
+                len(result.conflicts),
+                result.fault or result.decision.fault,
+            )
+        return result
+
+    def _take_over(self) -> None:
+        """Make stale whatever the holder before us may still want to write."""
+        self._parts.observer.observe()
+        views = self._parts.observer.views.values()
+        count = self._lease.fence([body for view in views for body in (view.workflow, view.driver) if body])
+        self._lease.unclean = False
+        log.info("lease=fenced epoch=%d objects=%d", self._lease.epoch, count)
+
+    def _follow_settings(self) -> None:
+        """Take over new settings; bad ones are said once, and the old ones stay."""
+        try:
+            settings = self._settings.changed()
+        except InvalidValue as fault:
+            log.error("settings=refused why=%r", str(fault))  # noqa: TRY400 -- a user's mistake needs no traceback
+            return
+        if settings is not None:
+            self._parts = self._wire(settings)
+            log.info("settings=read policy=%s", settings.policy)
+
+    def _wire(self, settings: Settings) -> _Parts:
+        observer = StoreObserver(self._store, settings, self._reports)
+        return _Parts(
+            observer=observer,
+            enforcer=StoreEnforcer(self._store, observer),
+            targets=StoredTarget(self._store, self._namespace),
+            records=Records(self._store, settings, records_folder(self._environment)),
+            params=Params(
+                policy=settings.policy,
+                decide_interval_s=settings.decide_interval_s,
+                start_limit_s=settings.start_limit_s,
+            ),
+        )
+
+    def _wait(self, since: int, end_s: float, stop: threading.Event) -> None:
+        """Until the store changes, time is over or we are told to stop."""
+        while not stop.is_set() and (left_s := end_s - time.monotonic()) > 0:
+            if self._store.wait(since, min(left_s, _PATIENCE_S)) > since:
+                return
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Parts:
+    """What a cycle is made of, for one state of the settings."""
+
+    observer: StoreObserver
+    enforcer: StoreEnforcer
+    targets: StoredTarget
+    records: Records
+    params: Params
+
+
+def lifetime_s(text: str) -> float:
+    """Seconds of a duration such as 90s, 55m or 1h.
+
+    Raises:
+        InvalidValue: It is none.
+    """
+    found = re.fullmatch(r"([0-9]+)(s|m|h)", text)
+    if not found:
+        raise InvalidValue(f"--for: expected a duration such as 90s, 55m or 1h, got {text!r}")
+    return int(found[1]) * {"s": 1, "m": _MINUTE_S, "h": _MINUTE_S * _MINUTE_S}[found[2]]
+
+
+def end_before_tick(now_s: float, life_s: float) -> float:
+    """When to end: shortly before the last full minute within the lifetime; a life under two minutes is kept whole.
+
+    Args:
+        now_s: Seconds since the epoch.
+        life_s: How long to live at most.
+
+    Returns:
+        Seconds to live.
+    """
+    if life_s < 2 * _MINUTE_S:
+        return life_s
+    tick_s = (now_s + life_s) // _MINUTE_S * _MINUTE_S
+    return tick_s - _BEFORE_TICK_S - now_s
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the scheduler; see the module's docstring.
+
+    Returns:
+        Exit code: 0 when its time was over or it was told to stop.
+    """
+    parser = argparse.ArgumentParser(prog="voda_flows.control.scheduler", description="Voda's scheduler.")
+    parser.add_argument("--for", dest="life", default="55m", help="how long to live, e.g. 55m (default)")
+    parser.add_argument("--once", action="store_true", help="one round")
+    options = parser.parse_args(arguments)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    pod_uid = os.environ.get("VODA_POD_UID")
+    identity = POD + pod_uid if pod_uid else f"process/{socket.gethostname()}/{os.getpid()}"
+    try:
+        life_s = 0.0 if options.once else end_before_tick(time.time(), lifetime_s(options.life))
+        namespace = os.environ.get(NAMESPACE_VARIABLE) or DEFAULT_NAMESPACE
+        scheduler = Scheduler(open_store(), namespace, identity, os.environ)
+        try:
+            if options.once:
+                scheduler.once()
+            else:
+                scheduler.run(time.monotonic() + life_s, stop)
+        finally:
+            scheduler.close()
+    except VodaError as fault:
+        log.error("scheduler=ended why=%r", str(fault))  # noqa: TRY400 -- the message says it all
+        return fault.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,67 @@
+"""The stored target: one ConfigMap, replaced by compare-and-swap, so that a scheduler that restarts goes on from it."""
+
+from __future__ import annotations
+
+import logging
+
+from scheduler_core.errors import InvalidValue, NotFound
+from scheduler_core.model.target import Target
+from voda_flows.objects import Object
+from voda_flows.store import ObjectStore
+from voda_flows.wire import from_json, to_json
+
+log = logging.getLogger(__name__)
+
+CONFIG_MAP = "voda-target"
+_KEY = "target"
+
+
+class StoredTarget:
+    """The target in an object store.
+
+    Args:
+        store: Where it is kept.
+        namespace: The scheduler's own.
+    """
+
+    def __init__(self, store: ObjectStore, namespace: str) -> None:
+        self._store = store
+        self._namespace = namespace
+        self._seen: Object | None = None
+        self.loaded = Target()
+        """What ``load`` gave last."""
+
+    def load(self) -> Target:
+        """See ``scheduler_core.model.ports.TargetStore``; one that cannot be read counts as none."""
+        self.loaded = self._read()
+        return self.loaded
+
+    def save(self, target: Target) -> None:
+        """See ``scheduler_core.model.ports.TargetStore``."""
+        data = {_KEY: to_json(target)}
+        if self._seen is None:
+            self._seen = self._store.create(
+                {
+                    "apiVersion": "v1",
+                    "kind": "ConfigMap",
+                    "metadata": {"name": CONFIG_MAP, "namespace": self._namespace},
+                    "data": data,
+                }
+            )
+            return
+        version = self._seen["metadata"]["resourceVersion"]
+        self._seen = self._store.merge_patch(
+            "ConfigMap", self._namespace, CONFIG_MAP, {"data": data}, resource_version=version
+        )
+
+    def _read(self) -> Target:
+        try:
+            self._seen = self._store.get("ConfigMap", self._namespace, CONFIG_MAP)
+        except NotFound:
+            self._seen = None
+            return Target()
+        try:
+            return from_json((self._seen.get("data") or {}).get(_KEY) or "", Target)
+        except InvalidValue as fault:
+            log.warning("configmap=%s unreadable=%r decisions begin anew", CONFIG_MAP, str(fault))
+            return Target()
