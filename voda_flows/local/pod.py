@@ -27,7 +27,7 @@ from typing import Any
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 LOCK_TRIES, LOCK_PAUSE_S = 20, 0.05
-"""Whoever looks whether a pod lives holds the lock for a moment: trying for a second is enough to tell it apart."""
+"""Whoever looks whether a lock is held takes it for a moment: trying for a second tells that from a living holder."""
 RESULT_LIMIT_BYTES = 256 * 1024
 NOT_STARTED = 64
 """The exit code of Argo's executor where a command cannot be started."""
@@ -37,7 +37,7 @@ HANDLED = (signal.SIGTERM, signal.SIGQUIT, signal.SIGCHLD, signal.SIGINT)
 
 def main(folder: Path) -> int:
     """Run the pod of a folder to its end."""
-    lock = take_lock(folder)
+    lock = take_lock(folder / "lock")
     if lock is None or (folder / "start.json").exists():
         return 0
     spec = json.loads((folder / "pod.json").read_text())
@@ -47,9 +47,9 @@ def main(folder: Path) -> int:
     return 0
 
 
-def take_lock(folder: Path) -> int | None:
-    """The open lock of the folder, or none where another process runs this pod."""
-    lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+def take_lock(path: Path) -> int | None:
+    """The open lock, held until this process ends, or none where another process holds it."""
+    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     for _ in range(LOCK_TRIES):
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

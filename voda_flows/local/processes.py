@@ -32,8 +32,13 @@ def is_held(lock: Path) -> bool:
 
 def parent_of(folder: Path) -> int | None:
     """The pid of the process that runs the pod of a folder, while it lives."""
+    return named_by(folder / "start.json")
+
+
+def named_by(file: Path) -> int | None:
+    """The pid of the process that a file (``pid`` and start in ``ticks``) names, while it lives."""
     try:
-        start = json.loads((folder / "start.json").read_text())
+        start = json.loads(file.read_text())
         stat = Path(f"/proc/{start['pid']}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
         return None

@@ -1,0 +1,143 @@
+"""Workflows go on: each one that changed is given to the pure engine (``argo``), and what comes of it is committed.
+
+A Workflow's new status and its new pods are one commit, guarded by the Workflow's version: where somebody else changed
+it meanwhile (a gate was completed, say), nothing is written and it is looked at again.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections import defaultdict
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from scheduler_core.errors import Conflict, InvalidValue, NotFound
+from voda_flows.local.argo import Advance, advance, validate
+from voda_flows.local.kubelet import WORKFLOW
+from voda_flows.local.store import LocalStore
+from voda_flows.objects import Key, Object, format_time
+
+ENDED = frozenset({"Succeeded", "Failed", "Error"})
+Place = tuple[str, str]
+"""(namespace, name) of a Workflow."""
+Versions = tuple[str, ...]
+
+log = logging.getLogger("voda.local.workflows")
+
+
+class Workflows:
+    """The Workflows of one home, and what of them was dealt with at which version."""
+
+    def __init__(self, store: LocalStore) -> None:
+        self.store = store
+        self._done: dict[str, Versions] = {}
+        self._again: dict[str, datetime] = {}
+
+    def advance(self, now: datetime) -> set[Place]:
+        """Advance every Workflow that changed, or whose time has come.
+
+        Returns:
+            Those that have not taken note of their pods yet, since somebody else changed them meanwhile.
+        """
+        pods_by_place: dict[Place, dict[str, Object]] = defaultdict(dict)
+        for key, pod in self.store.snapshot("Pod").items():
+            name = (pod["metadata"].get("labels") or {}).get(WORKFLOW)
+            pods_by_place[(key.namespace, name or "")][key.name] = pod
+        workflows = self.store.snapshot("Workflow")
+        unseen = {
+            (key.namespace, key.name)
+            for key, workflow in workflows.items()
+            if not self._look(key, workflow, pods_by_place[(key.namespace, key.name)], now)
+        }
+        self._forget({workflow["metadata"]["uid"] for workflow in workflows.values()})
+        return unseen
+
+    def due(self) -> datetime | None:
+        """When the next Workflow is to be looked at though nothing changes."""
+        return min(self._again.values(), default=None)
+
+    def _look(self, key: Key, workflow: Object, pods: Mapping[str, Object], now: datetime) -> bool:
+        """Deal with one Workflow; false where that has to be repeated."""
+        metadata = workflow["metadata"]
+        if "deletionTimestamp" in metadata:
+            return self._delete(key, workflow, pods)
+        uid = metadata["uid"]
+        versions = (metadata["resourceVersion"], *(pod["metadata"]["resourceVersion"] for pod in pods.values()))
+        due = self._again.get(uid)
+        if self._done.get(uid) == versions and (due is None or now < due):
+            return True
+        self._again.pop(uid, None)
+        if (workflow.get("status") or {}).get("phase") not in ENDED:
+            step = self._next(workflow, pods, now)
+            if not self._commit(key, workflow, step):
+                return False
+            if step.again_s is not None:
+                self._again[uid] = now + timedelta(seconds=step.again_s)
+        self._done[uid] = versions
+        return True
+
+    def _next(self, workflow: Object, pods: Mapping[str, Object], now: datetime) -> Advance:
+        """The Workflow's next state; one that cannot be dealt with ends there, and disturbs no other."""
+        try:
+            if not (workflow.get("status") or {}).get("phase"):
+                validate(workflow, self._template)
+            return advance(workflow, pods, self._template, now)
+        except InvalidValue as error:
+            return _end(workflow, "Failed", f"invalid spec: {error}", now)
+        except Exception as error:
+            log.exception(
+                "workflow=%s/%s cannot go on", workflow["metadata"]["namespace"], workflow["metadata"]["name"]
+            )
+            return _end(workflow, "Error", f"{type(error).__name__}: {error}", now)
+
+    def _commit(self, key: Key, workflow: Object, step: Advance) -> bool:
+        try:
+            if step.workflow != workflow or step.create:
+                new = self.store.commit(replace=step.workflow, create=step.create)
+                phase = (new.get("status") or {}).get("phase")
+                if phase != (workflow.get("status") or {}).get("phase"):
+                    log.info("workflow=%s/%s phase=%s", key.namespace, key.name, phase)
+        except (Conflict, NotFound):
+            return False
+        for name in step.delete:
+            self._delete_pod(key.namespace, name)
+        return True
+
+    def _delete(self, key: Key, workflow: Object, pods: Mapping[str, Object]) -> bool:
+        """Delete a Workflow's pods, and the Workflow once there is none left."""
+        for name in pods:
+            self._delete_pod(key.namespace, name)
+        if not pods:
+            self.store.remove(key, uid=workflow["metadata"]["uid"])
+            log.info("workflow=%s/%s removed", key.namespace, key.name)
+        return True
+
+    def _delete_pod(self, namespace: str, name: str) -> None:
+        try:
+            self.store.delete("Pod", namespace, name)
+        except NotFound:
+            return
+
+    def _template(self, namespace: str, name: str) -> Object | None:
+        return self.store.snapshot("WorkflowTemplate").get(Key("WorkflowTemplate", namespace, name))
+
+    def _forget(self, uids: set[str]) -> None:
+        for uid in self._done.keys() - uids:
+            del self._done[uid]
+            self._again.pop(uid, None)
+
+
+def _end(workflow: Object, phase: str, message: str, now: datetime) -> Advance:
+    """A Workflow that goes no further, with the reason; its pods are deleted with it."""
+    new = copy.deepcopy(workflow)
+    stamp = format_time(now)
+    new["status"] = {
+        "startedAt": stamp,
+        **(new.get("status") or {}),
+        "phase": phase,
+        "message": message,
+        "finishedAt": stamp,
+        "conditions": [{"type": "Completed", "status": "True"}],
+    }
+    return Advance(workflow=new, create=(), delete=(), again_s=None)
