@@ -39,7 +39,7 @@ test: setup ## the fast tests: unit, laws, scenarios, theory, contract, document
 	@$(PY) -m pytest -m "not slow"
 
 check: setup ## style, types, import layers, Python 3.9 for the runtime, and the tests that take no time
-	@$(VENV)/bin/ruff check .
+	@$(VENV)/bin/ruff check --quiet .
 	@$(VENV)/bin/ruff format --check --quiet . || { echo "run: $(VENV)/bin/ruff format ."; exit 1; }
 	@$(VENV)/bin/mypy
 	@$(VENV)/bin/lint-imports --no-logo
