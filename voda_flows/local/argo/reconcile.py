@@ -1,0 +1,242 @@
+"""``advance``: a Workflow's next state, given its document and what its pods did.
+
+In: the Workflow, its pods by name, a source of WorkflowTemplates, the moment; out: the Workflow with its new status,
+the pods to make and to end, and when to look again. Level-triggered like the real controller: it looks at what is,
+not at what happened, so it may be called at any time, twice, or after a crash in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from scheduler_core.errors import InvalidValue
+from voda_flows.local.argo import progress
+from voda_flows.local.argo.assess import ENDED, assessed
+from voda_flows.local.argo.execute import execute, node_pod_name
+from voda_flows.local.argo.nodes import NodeTree, is_failed, is_fulfilled
+from voda_flows.local.argo.pods import NODE_NAME, ON_EXIT_LABEL
+from voda_flows.local.argo.run import Call, ExecutionError, Run
+from voda_flows.local.argo.scope import failures, workflow_variables
+from voda_flows.local.argo.templates import Templates, TemplateSource, effective_spec
+from voda_flows.local.argo.validate import validate
+from voda_flows.objects import Object, format_time, parse_time
+
+PHASE_LABEL = "workflows.argoproj.io/phase"
+COMPLETED_LABEL = "workflows.argoproj.io/completed"
+WORKFLOW_ENDED = frozenset({"Succeeded", "Failed", "Error"})
+MAX_ROUNDS = 1000  # looks until nothing changes any more; a Workflow of that many skipped tasks in a row is no use
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advance:
+    """What is to be done: keep ``workflow``, make and end pods, look again after ``again_s`` at the latest."""
+
+    workflow: Object
+    create: tuple[Object, ...] = ()
+    delete: tuple[str, ...] = ()
+    again_s: float | None = None
+
+
+def advance(workflow: Object, pods: Mapping[str, Object], templates: TemplateSource, now: datetime) -> Advance:
+    """The Workflow's next state.
+
+    Args:
+        workflow: The document as it is kept; it is not changed.
+        pods: All pods of the Workflow by name, ended and terminating ones included.
+        templates: Gives WorkflowTemplates by namespace and name.
+        now: The moment, with a time zone.
+
+    Returns:
+        The Workflow with its new status (the same object where nothing changed) and what to do about pods. Pods are
+        made before the Workflow is kept: a pod that is there is not made again.
+    """
+    status = workflow.get("status") or {}
+    if status.get("phase") in WORKFLOW_ENDED:
+        return Advance(workflow=workflow, delete=_left_over(pods) if workflow["spec"].get("shutdown") else ())
+    try:
+        run = _begin(workflow, pods, templates, now)
+    except InvalidValue as error:
+        return Advance(workflow=_refused(workflow, str(error), now))
+    _look_at_pods(run)
+    end = None
+    if not run.spec.get("suspend"):
+        end = _take_on(run)
+    return Advance(
+        workflow=_kept(run, end),
+        create=tuple(run.create.values()),
+        delete=tuple(run.delete),
+        again_s=None if end else run.again_s,
+    )
+
+
+def _begin(workflow: Object, pods: Mapping[str, Object], source: TemplateSource, now: datetime) -> Run:
+    status = workflow.get("status") or {}
+    spec = status.get("storedWorkflowTemplateSpec")
+    if not status.get("phase"):
+        validate(workflow, source)
+        spec = effective_spec(workflow, source)
+    elif spec is None:
+        spec = workflow["spec"]
+    own = workflow["spec"]
+    spec = {**spec, "suspend": own.get("suspend"), "shutdown": own.get("shutdown")}
+    arguments = (spec.get("arguments") or {}).get("parameters") or ()
+    own_pods = {name: pod for name, pod in pods.items() if _is_own(pod, workflow)}
+    return Run(
+        workflow=workflow,
+        spec=spec,
+        tree=NodeTree(workflow["metadata"]["name"], status.get("nodes") or {}, format_time(now)),
+        templates=Templates(workflow, spec, source, status.get("storedTemplates") or {}),
+        pods=own_pods,
+        taken=frozenset(pods) - frozenset(own_pods),
+        now=now,
+        variables=workflow_variables(workflow, arguments),
+        execute=execute,
+        shutdown=spec.get("shutdown") or "",
+    )
+
+
+def _is_own(pod: Object, workflow: Object) -> bool:
+    owners = [owner.get("uid", "") for owner in pod["metadata"].get("ownerReferences") or ()]
+    return workflow["metadata"].get("uid", "") in owners
+
+
+def _look_at_pods(run: Run) -> None:
+    """Bring the nodes of pods up to what their pods did; end pods and gates after a stop."""
+    by_node = {(pod["metadata"].get("annotations") or {}).get(NODE_NAME): pod for pod in run.pods.values()}
+    for node in list(run.tree.by_id.values()):
+        if node["type"] == "Pod":
+            _look_at_pod(run, node, by_node.get(node["name"]))
+        elif node["type"] == "Suspend" and run.shutdown and not is_fulfilled(node):
+            run.tree.mark(node["name"], "Failed", f"Stopped with strategy '{run.shutdown}'")
+
+
+def _look_at_pod(run: Run, node: Object, pod: Object | None) -> None:
+    if pod is None:
+        if node["phase"] == "Running":
+            run.tree.mark(node["name"], "Error", "pod deleted")
+        return
+    if _is_older(node, pod) or is_fulfilled(node) and (node.get("outputs") or {}).get("exitCode") is not None:
+        return
+    fields = assessed(node, pod)
+    phase = fields.pop("phase", node["phase"])
+    run.tree.update(node["name"], **fields)
+    run.tree.mark(node["name"], phase)
+    on_exit = ON_EXIT_LABEL in (pod["metadata"].get("labels") or {})
+    if not run.may_execute(on_exit) and (pod.get("status") or {}).get("phase") not in ENDED:
+        if not is_fulfilled(run.tree.at(node["name"])):
+            run.tree.mark(node["name"], "Failed", f"workflow shutdown with strategy:  {run.shutdown}")
+        if not pod["metadata"].get("deletionTimestamp"):
+            run.delete[pod["metadata"]["name"]] = None
+
+
+def _is_older(node: Object, pod: Object) -> bool:
+    """Whether a pod on its way out belongs to an earlier node of that name, from before a retry."""
+    made = pod["metadata"].get("creationTimestamp")
+    return bool(pod["metadata"].get("deletionTimestamp") and made) and parse_time(made) < parse_time(node["startedAt"])
+
+
+def _take_on(run: Run) -> tuple[str, str] | None:
+    """Take the Workflow on until nothing changes; its (phase, message) once it has ended."""
+    for _ in range(MAX_ROUNDS):
+        before = run.tree.changes
+        end = _round(run)
+        if end is not None or run.tree.changes == before:
+            return end
+    return ("Error", f"expected the Workflow to settle within {MAX_ROUNDS} looks; it has too many tasks in a row")
+
+
+def _round(run: Run) -> tuple[str, str] | None:
+    entry = {"template": run.spec["entrypoint"], "arguments": run.spec.get("arguments") or {}}
+    try:
+        node = execute(run, run.name, Call(target=entry, scope=run.templates.scope))
+    except ExecutionError as error:
+        return ("Error", f"error in entry template execution: {error}")
+    if not is_fulfilled(node):
+        return None
+    hook = _exit_hook(run.spec)
+    if hook is not None and run.may_execute(on_exit=True):
+        ended = _run_exit(run, hook, node["phase"])
+        if ended is None:
+            return None
+        if node["phase"] == "Succeeded" and is_failed(ended):
+            return (ended["phase"], ended.get("message", ""))
+    if run.shutdown and node["phase"] != "Succeeded":
+        return (node["phase"], f"Stopped with strategy '{run.shutdown}'")
+    return (node["phase"] if node["phase"] in WORKFLOW_ENDED else "Succeeded",
+            node.get("message", "") if is_failed(node) else "")  # fmt: skip
+
+
+def _exit_hook(spec: Object) -> Mapping[str, Any] | None:
+    if spec.get("onExit"):
+        return {"template": spec["onExit"], "arguments": spec.get("arguments") or {}}
+    hook: Mapping[str, Any] | None = (spec.get("hooks") or {}).get("exit")
+    return hook
+
+
+def _run_exit(run: Run, hook: Mapping[str, Any], phase: str) -> Object | None:
+    """The exit handler's node once it has ended."""
+    run.variables |= {"workflow.status": phase, "workflow.failures": failures(run.tree.by_id)}
+    call = Call(target=hook, scope=run.templates.scope, on_exit=True, flag={"hooked": True})
+    name = f"{run.name}.onExit"
+    try:
+        node = execute(run, name, call)
+    except ExecutionError:
+        node = run.tree.at(name)
+    return node if is_fulfilled(node) else None
+
+
+def _kept(run: Run, end: tuple[str, str] | None) -> Object:
+    """The Workflow with its new status; the same object where nothing changed."""
+    before = run.workflow.get("status") or {}
+    if not run.tree.changes and before.get("phase") and end is None:
+        return run.workflow
+    status = {**before, "nodes": run.tree.by_id, "progress": progress.update(run.tree)}
+    status.setdefault("startedAt", run.tree.now)
+    if run.workflow["spec"].get("workflowTemplateRef") and "storedWorkflowTemplateSpec" not in status:
+        status["storedWorkflowTemplateSpec"] = {k: v for k, v in run.spec.items() if k not in {"suspend", "shutdown"}}
+    if run.templates.stored:
+        status["storedTemplates"] = run.templates.stored
+    status["phase"] = "Running"
+    status.pop("message", None)
+    if end is not None:
+        status |= {"phase": end[0], "finishedAt": run.tree.now} | ({"message": end[1]} if end[1] else {})
+    status["conditions"] = _conditions(run, end is not None)
+    return _labelled({**run.workflow, "status": status})
+
+
+def _conditions(run: Run, ended: bool) -> list[Object]:
+    pods = [node for node in run.tree.by_id.values() if node["type"] == "Pod"]
+    found = []
+    if pods:
+        running = any(node["phase"] == "Running" for node in pods)
+        found.append({"type": "PodRunning", "status": str(running)})
+    return [*found, {"type": "Completed", "status": "True"}] if ended else found
+
+
+def _labelled(workflow: Object) -> Object:
+    phase = workflow["status"]["phase"]
+    metadata = workflow["metadata"]
+    labels = {**(metadata.get("labels") or {}), PHASE_LABEL: phase,
+              COMPLETED_LABEL: "true" if phase in WORKFLOW_ENDED else "false"}  # fmt: skip
+    return {**workflow, "metadata": {**metadata, "labels": labels}}
+
+
+def _refused(workflow: Object, message: str, now: datetime) -> Object:
+    said = message if message.startswith("invalid spec: ") else f"invalid spec: {message}"
+    moment = format_time(now)
+    status = {**(workflow.get("status") or {}), "phase": "Failed", "message": said, "progress": "0/0",
+              "startedAt": moment, "finishedAt": moment,
+              "conditions": [{"type": "Completed", "status": "True"}]}  # fmt: skip
+    return _labelled({**workflow, "status": status})
+
+
+def _left_over(pods: Mapping[str, Object]) -> tuple[str, ...]:
+    """Pods of an ended Workflow that still run."""
+    return tuple(
+        name
+        for name, pod in pods.items()
+        if (pod.get("status") or {}).get("phase") not in ENDED and not pod["metadata"].get("deletionTimestamp")
+    )
