@@ -99,7 +99,8 @@ class Kubelet:
             log.info("pod=%s/%s start node=%s", *key_of(pod)[1:], pod["spec"]["nodeName"])
         except NotFound as waiting:
             state = {"waiting": {"reason": "ContainerCreating", "message": str(waiting)}}
-            self._patch(pod, {"status": {"containerStatuses": [{"name": "main", "ready": False, "state": state}]}})
+            containers = [{"name": "main", "ready": False, "state": state}]
+            self._patch(pod, {"status": {"message": str(waiting), "containerStatuses": containers}})
         except (InvalidValue, OSError) as error:
             self._patch(pod, {"status": {"phase": "Failed", "message": f"cannot start: {error}"}})
 
@@ -142,6 +143,7 @@ def _bound(pod: Object, binding: Binding, used: set[str]) -> Object:
         "spec": {"nodeName": binding.node},
         "status": {
             "phase": "Pending",
+            "message": None,
             "podIP": address,
             "hostIP": "127.0.0.1",
             "conditions": [_scheduled("True", {})],
@@ -155,7 +157,7 @@ def _unschedulable(pod: Object, binding: Binding) -> Object:
     if any(entry["type"] == "PodScheduled" and entry.get("message") == binding.message for entry in conditions):
         return {}
     condition = _scheduled("False", {"reason": "Unschedulable", "message": binding.message})
-    return {"status": {"phase": "Pending", "conditions": [condition]}}
+    return {"status": {"phase": "Pending", "message": f"Unschedulable: {binding.message}", "conditions": [condition]}}
 
 
 def _scheduled(status: str, reason: Mapping[str, str]) -> Object:

@@ -231,7 +231,8 @@ def _with_progress(pod: Object, patch: Object, watched: _Watched) -> Object:
 def _running(folder: Path) -> Object:
     started = json.loads((folder / "start.json").read_text())["startedAt"]
     container = {"name": "main", "ready": False, "restartCount": 0, "state": {"running": {"startedAt": started}}}
-    return {"status": {"phase": "Running", "startTime": started, "containerStatuses": [container]}}
+    status = {"phase": "Running", "message": None, "startTime": started, "containerStatuses": [container]}
+    return {"status": status}
 
 
 def _ended(pod: Object, folder: Path) -> Object:
@@ -244,11 +245,12 @@ def _ended(pod: Object, folder: Path) -> Object:
         "reason": "Error" if code else "Completed",
         "startedAt": started,
         "finishedAt": end["finishedAt"],
+        **({"message": end["message"]} if end["message"] else {}),
     }
     state = {"name": "main", "ready": False, "restartCount": 0, "state": {"terminated": terminated}}
     status = {
         "phase": "Failed" if code else "Succeeded",
-        "message": f"Error (exit code {code}){words}" if code else "",
+        "message": f"Error (exit code {code}){words}" if code else None,
         "startTime": started,
         "containerStatuses": [state],
         "conditions": _conditions(pod, ready=False),
