@@ -102,6 +102,7 @@ class Lease:
         self._note(lease)
         holder = lease["spec"].get("holderIdentity") or ""
         if holder == self.identity:
+            self.epoch = int(lease["spec"].get("leaseTransitions") or 0)
             self._write(lease, holder=self.identity)
             return True
         if holder and self.clock() - self._since_s < DURATION_S and not self._is_gone(holder):

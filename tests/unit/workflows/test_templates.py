@@ -1,0 +1,109 @@
+"""Rendered templates are the twins of their definitions, and hold what every reader of YAML takes alike."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from voda_flows.render import TEMPLATES, rendered, write
+from voda_flows.workflows.elastic_job import w
+from voda_flows.workflows.parameters import PARAMETERS
+from voda_flows.yaml_text import dump_yaml
+
+
+def strings(value: Any) -> list[Any]:
+    """Every scalar of a document."""
+    if isinstance(value, dict):
+        return [found for entry in value.values() for found in strings(entry)] + list(value)
+    if isinstance(value, list):
+        return [found for entry in value for found in strings(entry)]
+    return [value]
+
+
+@pytest.mark.parametrize("name", sorted(rendered()))
+def test_the_file_says_what_the_definition_says(name: str) -> None:
+    """A twin that is out of date fails; ``make render`` mends it."""
+    assert yaml.safe_load((TEMPLATES / name).read_text(encoding="utf-8")) == rendered()[name][1]
+
+
+def test_there_is_no_file_without_a_definition() -> None:
+    """A workflow that was renamed leaves no old twin behind."""
+    assert sorted(str(path.relative_to(TEMPLATES)) for path in TEMPLATES.rglob("*.yaml")) == sorted(rendered())
+
+
+def test_rendering_twice_changes_nothing(tmp_path: Path) -> None:
+    """Rendering is deterministic: the second time leaves no diff."""
+    assert len(write(tmp_path)) == len(rendered())
+    assert write(tmp_path) == []
+
+
+def test_every_parameter_value_is_text() -> None:
+    """Kubernetes refuses parameters that YAML reads as numbers or booleans."""
+    document = w.to_dict()
+    values = [row.get("value") for row in document["spec"]["arguments"]["parameters"]]
+
+    assert all(value is None or isinstance(value, str) for value in values)
+
+
+def test_only_the_command_must_be_given() -> None:
+    """A submit form asks for what has no default, and for nothing else."""
+    (job,) = [template for template in w.to_dict()["spec"]["templates"] if template["name"] == "job"]
+
+    assert [row["name"] for row in job["inputs"]["parameters"] if "default" not in row] == ["command"]
+    assert [row["name"] for row in job["inputs"]["parameters"]] == [row.name for row in PARAMETERS]
+
+
+def test_templates_and_steps_have_the_names_of_the_contract() -> None:
+    """The scheduler knows nodes by these names."""
+    templates = {template["name"]: template for template in w.to_dict()["spec"]["templates"]}
+    steps = {
+        name: [[step["name"] for step in group] for group in template["steps"]]
+        for name, template in templates.items()
+        if "steps" in template
+    }
+
+    assert sorted(templates) == sorted(
+        ["job", "segment", "train", "grow", "gate", "grow-gate", "worker", "driver", "checkpoint"]
+    )
+    assert steps == {
+        "job": [["segment"]],
+        "segment": [["gate"], ["train", "requeue"]],
+        "train": [["driver", "worker", "grow"], ["checkpoint"], ["resize"]],
+        "grow": [["gate"], ["worker", "again"]],
+    }
+
+
+def test_every_input_is_used_and_given() -> None:
+    """Argo fails a node for an input that nobody gives, and drops an argument that nobody takes."""
+    templates = {template["name"]: template for template in w.to_dict()["spec"]["templates"]}
+    takes = {
+        name: {row["name"] for row in (template.get("inputs") or {}).get("parameters", [])}
+        for name, template in templates.items()
+    }
+    for name, template in templates.items():
+        for step in [step for group in template.get("steps", []) for step in group]:
+            given = {row["name"] for row in (step.get("arguments") or {}).get("parameters", [])}
+            assert given == takes[step["template"]], f"{name}.{step['name']}"
+
+
+@pytest.mark.parametrize(
+    "text", ["n", "y", "on", "no", "Yes", "null", "~", "0", "1e3", "0x1f", "1_000", "", "-", "12:30:45"]
+)
+def test_text_that_could_be_read_as_something_else_is_quoted(text: str) -> None:
+    """YAML 1.1 reads a bare n as false and 12:30:45 as a number."""
+    written = dump_yaml([{"value": text}])
+
+    assert written in (f'value: "{text}"\n', f"value: '{text}'\n")
+
+
+def test_documents_come_back_as_they_were() -> None:
+    """Whatever is dumped loads to the same document."""
+    document = {
+        "a": ["x: y", "# no comment", "it's", '{"json": 1}', "two\nlines\n"],
+        "n": {"b": None, "c": 1.5, "d": True},
+    }
+
+    assert yaml.safe_load(dump_yaml([document])) == document
