@@ -77,14 +77,14 @@ def workflows(store: ObjectStore, namespace: str | None, labels: dict[str, str] 
     )
 
 
-def everything(store: ObjectStore, namespace: str | None) -> tuple[JobLife, ...]:
-    """All jobs, in order of submission."""
+def everything(store: ObjectStore, namespace: str | None, labels: dict[str, str] | None = None) -> tuple[JobLife, ...]:
+    """All jobs (of Workflows with these labels), in order of submission."""
     pods: dict[tuple[str, str], list[Object]] = {}
     for pod in store.list("Pod", namespace):
         meta = pod["metadata"]
         pods.setdefault((meta["namespace"], (meta.get("labels") or {}).get(_WORKFLOW_LABEL, "")), []).append(pod)
     found: list[JobLife] = []
-    for workflow in workflows(store, namespace):
+    for workflow in workflows(store, namespace, labels):
         meta = workflow["metadata"]
         found += lives(workflow, pods.get((meta["namespace"], meta["name"]), ())) or _unseen(workflow)
     return tuple(sorted(found, key=lambda life: (life.submitted_s, life.id)))

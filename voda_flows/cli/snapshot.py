@@ -7,12 +7,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from voda_flows.cli import jobs
-from voda_flows.config import Settings
+from voda_flows.config import DEFAULT_NAMESPACE, Settings
 from voda_flows.objects import Object
+from voda_flows.report.history import decisions, history
 from voda_flows.report.lives import ENDED, JobLife
 from voda_flows.store import ObjectStore
 
 GPU = "nvidia.com/gpu"
+_DECISIONS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,11 +42,13 @@ class Snapshot:
         now_s: When it was taken.
         nodes: By name.
         lives: Jobs in order of submission.
+        decisions: The scheduler's last rounds in a line each, newest last.
     """
 
     now_s: float
     nodes: tuple[NodeView, ...]
     lives: tuple[JobLife, ...]
+    decisions: tuple[str, ...] = ()
 
     @property
     def waiting(self) -> tuple[JobLife, ...]:
@@ -54,11 +58,12 @@ class Snapshot:
 
 def take(store: ObjectStore, namespace: str | None) -> Snapshot:
     """Look at the world now."""
-    lives = jobs.everything(store, namespace)
+    everyone = jobs.everything(store, None)
     return Snapshot(
         now_s=time.time(),
-        nodes=node_views(store.list("Node"), store.list("Pod"), jobs.everything(store, None)),
-        lives=lives,
+        nodes=node_views(store.list("Node"), store.list("Pod"), everyone),
+        lives=tuple(life for life in everyone if namespace in (None, life.namespace)),
+        decisions=decisions(history(store, DEFAULT_NAMESPACE), _DECISIONS),
     )
 
 

@@ -27,6 +27,7 @@ class Event:
         still_s: How long training stood still, None where it did not or nobody measured it.
         steps_lost: Steps that had to be done again.
         text: The event in words.
+        reason: Why the scheduler did it, empty where it did not say.
     """
 
     at_s: float
@@ -37,6 +38,7 @@ class Event:
     still_s: float | None = None
     steps_lost: int = 0
     text: str = ""
+    reason: str = ""
 
 
 def events(life: JobLife, files: Mapping[int, SegmentFiles]) -> tuple[Event, ...]:

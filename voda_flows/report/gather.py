@@ -6,9 +6,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from voda_flows.config import DEFAULT_NAMESPACE
 from voda_flows.report.files import job_folder, read_files
+from voda_flows.report.history import history
 from voda_flows.report.lives import JobLife
-from voda_flows.report.record import Record, record
+from voda_flows.report.record import Record, Sources, record
 from voda_flows.store import ObjectStore
 
 
@@ -23,5 +25,10 @@ def gather(store: ObjectStore, home: Path, lives: Sequence[JobLife]) -> Record:
     Returns:
         The record.
     """
-    files = {life.id: read_files(job_folder(home, life)) for life in lives}
-    return record(store.list("Node"), lives, files, time.time())
+    sources = Sources(
+        now_s=time.time(),
+        nodes=tuple(store.list("Node")),
+        files={life.id: read_files(job_folder(home, life)) for life in lives},
+        rounds=history(store, DEFAULT_NAMESPACE),
+    )
+    return record(lives, sources)

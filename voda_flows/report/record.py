@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Final
 
 from voda_flows.objects import Object
 from voda_flows.report.events import Event, events
 from voda_flows.report.files import SegmentFiles
+from voda_flows.report.history import explained
 from voda_flows.report.lives import Holding, JobLife, Segment
 from voda_flows.report.summary import Summary, summary
 
@@ -87,23 +88,36 @@ class Record:
         return tuple(steps)
 
 
-def record(
-    nodes: Iterable[Object], lives: Sequence[JobLife], files: Mapping[str, Mapping[int, SegmentFiles]], now_s: float
-) -> Record:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """What a record is made from.
+
+    Attributes:
+        now_s: The moment, seconds since the epoch.
+        nodes: Node objects.
+        files: What drivers wrote, by job id and segment.
+        rounds: The scheduler's account of its rounds, oldest first.
+    """
+
+    now_s: float
+    nodes: tuple[Object, ...]
+    files: Mapping[str, Mapping[int, SegmentFiles]]
+    rounds: tuple[Object, ...] = ()
+
+
+def record(lives: Sequence[JobLife], sources: Sources) -> Record:
     """Put a record together.
 
     Args:
-        nodes: Node objects.
         lives: Jobs in order of submission.
-        files: What their drivers wrote, by job id and segment.
-        now_s: The moment, seconds since the epoch.
+        sources: Everything else.
 
     Returns:
         The record. Workers that wrote down no slots are given free ones of their node.
     """
-    rows = [_node(body) for body in nodes]
-    jobs = tuple(_job(life, files.get(life.id, {}), now_s) for life in _with_slots(lives, now_s))
-    return Record(taken_s=now_s, nodes=tuple(sorted(rows, key=lambda node: node.name)), jobs=jobs)
+    rows = sorted((_node(body) for body in sources.nodes), key=lambda node: node.name)
+    jobs = tuple(_job(life, sources) for life in _with_slots(lives, sources.now_s))
+    return Record(taken_s=sources.now_s, nodes=tuple(rows), jobs=jobs)
 
 
 def document(made: Record) -> Object:
@@ -129,11 +143,12 @@ def document(made: Record) -> Object:
     }
 
 
-def _job(life: JobLife, files: Mapping[int, SegmentFiles], now_s: float) -> JobRecord:
+def _job(life: JobLife, sources: Sources) -> JobRecord:
     """One job."""
+    files = sources.files.get(life.id, {})
     rows = tuple(row for number in sorted(files) for row in files[number].rows)
-    happened = events(life, files)
-    return JobRecord(life=life, happened=happened, rows=rows, numbers=summary(life, happened, rows, now_s))
+    happened = explained(life, events(life, files), sources.rounds)
+    return JobRecord(life=life, happened=happened, rows=rows, numbers=summary(life, happened, rows, sources.now_s))
 
 
 def _node(body: Object) -> NodeRecord:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from voda_flows.report.events import RESIZES, Event
 from voda_flows.report.lives import JobLife
 
 #: Metrics of a report row in the order in which they are worth showing (schema in workloads/README.md).
-METRICS: Final = ("val_accuracy", "accuracy", "val_loss", "loss")
+METRICS: Final = ("accuracy", "validation_loss", "loss")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +76,17 @@ def last_metric(rows: tuple[Object, ...]) -> tuple[str, float | None]:
     """The most telling metric that was reported, and its last value."""
     for name in METRICS:
         for row in reversed(rows):
-            if isinstance(row.get(name), int | float):
-                return name, float(row[name])
+            value = figure(row, name)
+            if value is not None:
+                return name, value
     return "", None
+
+
+def figure(row: Object, name: str) -> float | None:
+    """A finite number in a report row: one of its own columns, or one of the script's metrics.
+
+    >>> figure({"loss": 0.5, "metrics": {"accuracy": 0.9}}, "accuracy")
+    0.9
+    """
+    value = row.get(name, (row.get("metrics") or {}).get(name))
+    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None

@@ -29,7 +29,7 @@ def metric(job: JobRecord) -> str:
     if numbers.value is None:
         return "-"
     value = f"{numbers.value:.1%}" if "accuracy" in numbers.metric else f"{numbers.value:.4g}"
-    return f"{numbers.metric.replace('val_', 'validation ')} {value}"
+    return f"{numbers.metric.replace('_', ' ')} {value}"
 
 
 def _row(job: JobRecord) -> list[str]:

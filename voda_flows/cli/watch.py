@@ -1,0 +1,31 @@
+"""``voda watch``: the live view, until it is interrupted or the jobs named have ended."""
+
+from __future__ import annotations
+
+import click
+
+from voda_flows.cli import following, jobs, screen
+from voda_flows.cli.options import Shared, shared_options
+from voda_flows.cli.verbs import verb
+
+
+@verb(
+    "voda watch",
+    "voda watch digits",
+    "voda watch -A --once",
+)
+@click.argument("names", metavar="[JOB]...", nargs=-1)
+@click.option("--once", is_flag=True, help="Show it once and return.")
+@shared_options(many=True, output=False)
+def command(shared: Shared, names: tuple[str, ...], *, once: bool) -> None:
+    """Watch nodes and their slots, jobs, queue and decisions; ends when the jobs named have ended, else with Ctrl-C.
+
+    Where stdout is no terminal, it prints a line whenever something changes.
+    """
+    store = shared.store()
+    chosen = [jobs.find(store, shared.namespace, name).workflow for name in names]
+    screen.watch(
+        store,
+        shared.namespace,
+        until=lambda: once or (bool(chosen) and all(following.has_ended(store, body) for body in chosen)),
+    )

@@ -1,0 +1,117 @@
+"""What jobs reported, as lines over time in SVG: loss, accuracy, speed. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from html import escape
+from typing import Final
+
+from voda_flows.report.record import JobRecord, Record
+from voda_flows.report.summary import figure
+from voda_flows.report.svg import clock, element, path
+from voda_flows.report.timeline import LEFT, RIGHT, WIDTH, axis
+
+_HEIGHT: Final = 150.0
+_TOP: Final = 10.0
+#: More points than this cannot be told apart at the picture's width.
+_POINTS: Final = 600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curve:
+    """One job's values of one metric.
+
+    Attributes:
+        label: The job.
+        number: Its place among the jobs, for its colour.
+        runs: (seconds since the epoch, value), one run of points for each segment of the job.
+    """
+
+    label: str
+    number: int
+    runs: tuple[tuple[tuple[float, float], ...], ...]
+
+
+def curves(made: Record, names: Iterable[str]) -> list[Curve]:
+    """The values of the first of some metrics that each job reported.
+
+    Args:
+        made: The record.
+        names: Names of one thing, best first (``val_accuracy``, ``accuracy``).
+
+    Returns:
+        A curve for each job that reported one of them.
+    """
+    wanted = tuple(names)
+    found = []
+    for number, job in enumerate(made.jobs):
+        runs = next((runs for name in wanted if (runs := _runs(job, name))), ())
+        if runs:
+            found.append(Curve(label=job.life.label, number=number, runs=runs))
+    return found
+
+
+def chart(made: Record, lines: list[Curve], title: str, *, top: float | None = None) -> str:
+    """A picture of curves.
+
+    Args:
+        made: The record, for the time axis.
+        lines: The curves.
+        title: What the values are.
+        top: Value at the upper edge; the largest one where none is given.
+
+    Returns:
+        SVG, empty where there are no curves.
+    """
+    if not lines:
+        return ""
+    time, values = axis(made), [value for line in lines for run in line.runs for _, value in run]
+    low, high = min(0.0, *values), top if top is not None else _round_up(max(values))
+
+    def y(value: float) -> float:
+        return _TOP + (_HEIGHT - _TOP) * (1 - (min(value, high) - low) / max(high - low, 1e-12))
+
+    parts = []
+    for share in (0.0, 0.5, 1.0):
+        value = low + share * (high - low)
+        parts.append(element("line", x1=LEFT, x2=RIGHT, y1=y(value), y2=y(value), class_="grid"))
+        parts.append(element("text", f"{value:.3g}", x=LEFT - 10, y=y(value) + 4, class_="small", text_anchor="end"))
+    for after_s in time.ticks():
+        x = time.x(time.from_s + after_s)
+        parts.append(element("text", clock(after_s), x=x, y=_HEIGHT + 15, class_="small", text_anchor="middle"))
+    parts.append(element("text", escape(title), x=8, y=_HEIGHT / 2, class_="name"))
+    for line in lines:
+        runs = [[(time.x(moment_s), y(value)) for moment_s, value in run] for run in line.runs]
+        tip = f"{line.label}: {title} {line.runs[-1][-1][1]:.4g} at the end"
+        parts.append(
+            element(
+                "g",
+                element("title", escape(tip)),
+                element("path", d=" ".join(map(path, runs)), class_=f"curve line{line.number % 8}"),
+                element("circle", cx=runs[-1][-1][0], cy=runs[-1][-1][1], r=3.5, class_=f"job{line.number % 8}"),
+                data_tip=tip,
+                class_=f"hit of{line.number}",
+            )
+        )
+    return element("svg", *parts, viewBox=f"0 0 {WIDTH} {_HEIGHT + 22:.0f}", role="img", aria_label=title)
+
+
+def _runs(job: JobRecord, name: str) -> tuple[tuple[tuple[float, float], ...], ...]:
+    """A job's values of a metric by segment, thinned out evenly."""
+    runs: dict[object, list[tuple[float, float]]] = {}
+    for row in job.rows:
+        moment_s, value = figure(row, "time_s"), figure(row, name)
+        if moment_s is not None and value is not None:
+            runs.setdefault(row.get("segment"), []).append((moment_s, value))
+    step = max(1, math.ceil(sum(map(len, runs.values())) / _POINTS))
+    return tuple((*points[: len(points) - 1 : step], points[-1]) for points in runs.values())
+
+
+def _round_up(value: float) -> float:
+    """The next round number."""
+    if value <= 0:
+        return 1.0
+    unit = 10.0 ** math.floor(math.log10(value))
+    return next(step * unit for step in (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10) if step * unit >= value)

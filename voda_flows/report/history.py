@@ -1,0 +1,106 @@
+"""The scheduler's own account of its rounds, as words, and as the reasons behind what happened to a job."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from scheduler_core.errors import NotFound
+from voda_flows.objects import Object
+from voda_flows.report.events import Event
+from voda_flows.report.lives import JobLife
+from voda_flows.store import ObjectStore
+
+#: What a round did may show in the job this much later: a worker warms up, a checkpoint is written.
+_LATER_S: Final = 120.0
+_ACTIONS: Final = {"grow": ("Grow", "Publish"), "shrink": ("Publish",), "preempt": ("Stop",)}
+
+
+def history(store: ObjectStore, namespace: str) -> tuple[Object, ...]:
+    """The rounds that are kept, oldest first; none before the scheduler has run."""
+    try:
+        found = store.get("ConfigMap", namespace, "voda-history")
+    except NotFound:
+        return ()
+    rows = json.loads((found.get("data") or {}).get("rows") or "[]")
+    return tuple(row for row in rows if isinstance(row, dict))
+
+
+def decisions(rows: Sequence[Object], count: int) -> tuple[str, ...]:
+    """The last rounds in one line each, newest last."""
+    said = [f"{time.strftime('%H:%M:%S', time.localtime(row['time_s']))} {words(row)}" for row in rows]
+    return tuple(said[-count:])
+
+
+def words(row: Object) -> str:
+    """A round in words.
+
+    >>> words({"actions": [{"job": "a/train", "action": "Stop", "reason": "b goes first"}], "fault": ""})
+    'a stops at a checkpoint (b goes first)'
+    """
+    said = [text for action in row.get("actions") or () if (text := _action(action))]
+    said += [f"{short_name(job)}: tried again ({why})" for job, why in (row.get("conflicts") or {}).items()]
+    if row.get("fault"):
+        said.append(f"fault: {row['fault']}")
+    if not said:
+        gpus = ", ".join(f"{short_name(job)} {count}" for job, count in sorted((row.get("gpus") or {}).items()))
+        said.append(f"decision {row.get('decision', '')}: {gpus or 'nobody has GPUs'}")
+    return "; ".join(said)
+
+
+def explained(life: JobLife, happened: Iterable[Event], rows: Sequence[Object]) -> tuple[Event, ...]:
+    """Events with the scheduler's reasons where it gave one."""
+    name = f"{life.workflow}/{life.name}"
+    return tuple(replace(event, reason=_reason(event, name, rows)) for event in happened)
+
+
+def short_name(job: str) -> str:
+    """A job's name without the usual job-name."""
+    return job.removesuffix("/train")
+
+
+def _reason(event: Event, name: str, rows: Sequence[Object]) -> str:
+    """Why the newest round before an event that acted on the job did so."""
+    wanted = _ACTIONS.get(event.kind, ())
+    for row in reversed(rows):
+        if not event.at_s - _LATER_S <= row.get("time_s", 0.0) <= event.at_s + 1:
+            continue
+        for action in row.get("actions") or ():
+            if action.get("job") == name and action.get("action") in wanted:
+                return str(action.get("reason") or "") or _others(row, name)
+    return ""
+
+
+def _others(row: Object, name: str) -> str:
+    """What the decision gave to whom, where it gave no reason in words."""
+    gpus = row.get("gpus") or {}
+    given = ", ".join(f"{short_name(job)} {count}" for job, count in sorted(gpus.items()) if job != name)
+    mine = f"decision {row.get('decision', '')} gives it {gpus.get(name, 0)}"
+    return f"{mine}; others: {given}" if given else f"{mine}; nobody else wants GPUs"
+
+
+def _action(action: Object) -> str:
+    """An action in words."""
+    job, workers = short_name(str(action.get("job", ""))), list(_placed(action))
+    said = {
+        "Grant": f"{job} starts on {', '.join(workers)}",
+        "Grow": f"{job} gets {', '.join(workers)} more",
+        "Publish": f"{job} trains on {len(action.get('worker_ids') or ())}",
+        "Stop": f"{job} stops at a checkpoint ({action.get('reason', '')})",
+        "Release": "",
+        "Evict": f"{job} loses {action.get('worker_id', '')} ({action.get('reason', '')})",
+        "Refuse": f"{job} is refused: {action.get('reason', '')}",
+    }
+    return said.get(str(action.get("action")), "")
+
+
+def _placed(action: Object) -> Iterator[str]:
+    """GPUs by node: ``2 on n0``."""
+    count: dict[str, int] = {}
+    for worker in action.get("workers") or ():
+        count[worker["node"]] = count.get(worker["node"], 0) + int(worker["gpus"])
+    for node, gpus in sorted(count.items()):
+        yield f"{gpus} on {node}"
