@@ -1,0 +1,52 @@
+"""The progress file of Argo: ``N/M`` in hundredths of an epoch.
+
+Argo adds the progress of a Workflow's pods up, so M is what remained when this segment began, and a segment that ends
+early lowers M to what it did: the sum over all segments is then the whole job, and never jumps back.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+UNITS_PER_EPOCH = 100
+
+
+class Progress:
+    """How far this segment is."""
+
+    def __init__(self, path: Path | None, epochs: int) -> None:
+        self._path = path
+        self._epochs = epochs
+        self._begin: float | None = None
+        self._written = ""
+
+    def begin(self, epoch: float) -> None:
+        """Training of this segment begins with so many epochs done."""
+        if self._begin is None:
+            self._begin = epoch
+            self._write(0, self._units(self._epochs))
+
+    def reach(self, epoch: float) -> None:
+        """So many epochs are done."""
+        if self._begin is not None:
+            self._write(self._units(epoch), self._units(self._epochs))
+
+    def end(self, epoch: float) -> None:
+        """The segment ends here; what is left is another segment's."""
+        if self._begin is not None:
+            done = self._units(epoch)
+            self._write(done, done)
+
+    def _units(self, epoch: float) -> int:
+        assert self._begin is not None, "counted from the segment's begin"
+        return max(round((epoch - self._begin) * UNITS_PER_EPOCH), 0)
+
+    def _write(self, done: int, whole: int) -> None:
+        text = f"{min(done, whole)}/{whole}"
+        if self._path is None or whole == 0 or text == self._written:
+            return  # Argo refuses 0/0
+        beside = self._path.with_name(self._path.name + ".new")
+        beside.write_text(text)
+        os.replace(beside, self._path)
+        self._written = text
