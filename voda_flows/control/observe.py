@@ -62,10 +62,12 @@ class StoreObserver:
         pods_by_key = pods.by_key(all_pods)
         views = [pods_of(nodes, workflow, pods_by_key) for workflow in workflows for nodes in self._jobs(workflow)]
         self._forget({pods.uid(workflow) for workflow in workflows})
-        cluster = cluster_of(self._all("Node"), foreign_gpus(all_pods, views), self._settings.topology_levels)
-        limits = Limits(settings=self._settings, gpus_by_type=gpus_by_type(cluster))
+        nodes, levels = self._all("Node"), self._settings.topology_levels
+        limits = Limits(settings=self._settings, gpus_by_type=gpus_by_type(cluster_of(nodes, {}, levels)))
         said = self._reports.pull(_asked_drivers(views))
         self._views = {view.id: self._judged(view, limits, said, now_s) for view in views}
+        # Only now is it known whose requests are legal: the pods of the others count as foreign.
+        cluster = cluster_of(nodes, foreign_gpus(all_pods, self._views.values()), levels)
         return Observation(
             now_s=now_s,
             cluster=cluster,

@@ -1,0 +1,37 @@
+"""``voda down``: end the engine and every pod of this machine's local mode."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from scheduler_core.errors import NotFound
+from voda_flows.cli import output
+from voda_flows.cli.options import home_option
+from voda_flows.cli.verbs import verb
+from voda_flows.local import up as local
+
+
+@verb(
+    "voda down",
+    "voda down --purge",
+)
+@click.option("--purge", is_flag=True, help="Take away the state too: records, volumes and checkpoints.")
+@click.option(
+    "--drain",
+    type=click.FloatRange(min=0),
+    default=local.DRAIN_S,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long jobs may take to write a last checkpoint.",
+)
+@home_option
+def command(home: Path, *, purge: bool, drain: float) -> None:
+    """End what `voda up` started; jobs write a checkpoint and go on from it after the next `voda up`."""
+    if not (home / "state.db").exists():
+        raise NotFound(f"expected the state of a `voda up` in {home}, found none")
+    ended = local.down(home, drain_s=drain, purge=purge)
+    if ended.killed:
+        output.story(f"{ended.killed} pods did not end in {drain:g} s and were killed")
+    click.echo(f"down ({ended.drained + ended.killed} pods ended{', state taken away' if purge else ''})")

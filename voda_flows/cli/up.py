@@ -1,0 +1,64 @@
+"""``voda up``: nodes, engine and scheduler on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from scheduler_core.errors import InvalidValue, NotFound
+from voda_flows.cli import output
+from voda_flows.cli.options import home_option
+from voda_flows.cli.verbs import verb
+from voda_flows.config import CONFIG_MAP, DEFAULT_NAMESPACE, Settings
+from voda_flows.local import up as local
+from voda_flows.store import ObjectStore
+from voda_flows.worlds import open_store
+
+
+@verb(
+    "voda up",
+    "voda up --nodes 2x2",
+    "voda up --nodes nodes.yaml --set decide_interval_s=10",
+)
+@click.option("--nodes", metavar="NxM|FILE", help="N nodes with M GPU slots each, or a YAML file.  [default: 2x2]")
+@click.option("--set", "settings", multiple=True, metavar="K=V", help="Set one of the scheduler's settings.")
+@home_option
+def command(home: Path, nodes: str | None, settings: tuple[str, ...]) -> None:
+    """Start virtual nodes, the engine and the scheduler on this machine; what runs already is kept.
+
+    The engine goes on in the background until `voda down`.
+    """
+    configure(open_store(home), dict(_pair(text) for text in settings))
+    found = local.up(home, local.read_nodes(nodes) if nodes else None)
+    output.story("started" if found.started else "was up already")
+    if found.scheduler:
+        output.story(f"scheduler: {found.scheduler}")
+    click.echo(f"nodes {', '.join(found.nodes)}")
+
+
+def configure(store: ObjectStore, values: Mapping[str, str]) -> None:
+    """Write settings; those that are not named stay as they are.
+
+    Raises:
+        InvalidValue: A setting or its value is none.
+    """
+    if not values:
+        return
+    meta = {"namespace": DEFAULT_NAMESPACE, "name": CONFIG_MAP}
+    try:
+        old = store.get("ConfigMap", DEFAULT_NAMESPACE, CONFIG_MAP).get("data") or {}
+        Settings.from_strings({**old, **values}, where="--set")
+        store.merge_patch("ConfigMap", DEFAULT_NAMESPACE, CONFIG_MAP, {"data": dict(values)})
+    except NotFound:
+        Settings.from_strings(values, where="--set")
+        store.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": dict(values)})
+
+
+def _pair(text: str) -> tuple[str, str]:
+    """A key and its value."""
+    key, sign, value = text.partition("=")
+    if not sign:
+        raise InvalidValue(f"--set: expected `setting=value`, found `{text}`")
+    return key, value
