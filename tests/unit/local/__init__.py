@@ -1,0 +1,1 @@
+"""Local mode: store, nodes, pods, engine, cron."""
