@@ -35,7 +35,8 @@ def tree_state() -> str:
     commit = _git("rev-parse", "--short=12", "HEAD").decode().strip()
     digest = hashlib.sha256(_git("diff", "HEAD", "--binary"))
     for name in sorted(filter(None, _git("ls-files", "--others", "--exclude-standard", "-z").split(b"\0"))):
-        digest.update(name + b"\0" + (ROOT / name.decode()).read_bytes())
+        path = ROOT / name.decode()
+        digest.update(name + b"\0" + (path.read_bytes() if path.is_file() else b""))
     clean = digest.digest() == hashlib.sha256().digest()
     return commit if clean else f"{commit}-{digest.hexdigest()[:8]}"
 
