@@ -82,7 +82,7 @@ def judge(segment: Segment, earlier: Sequence[Verdict], retry_limit: int) -> Ver
     where = _where(segment.step)
     if segment.done or outcome == DONE:
         return Verdict("done", segment.step, False, f"training has ended; {where}")
-    if segment.end is not None and outcome == STOPPED and segment.step >= segment.end.step:
+    if segment.end is not None and outcome == STOPPED and (segment.step >= segment.end.step or segment.end.step <= 0):
         return Verdict("resize", segment.step, False, f"stopped as asked; goes on from there: {where}")
     reason = _reason(segment)
     progressed = segment.step > (earlier[-1].step if earlier else -1)
@@ -183,7 +183,7 @@ def run(environment: Mapping[str, str]) -> Verdict:
     except (KeyError, ValueError) as fault:
         message = (
             "checkpoint step: expected VODA_CHECKPOINT_ROOT, VODA_JOB, and numbers in VODA_SEGMENT and"
-            f" VODA_RETRY_LIMIT, found a fault at {fault}; the step runs from the template voda-elastic-job, which sets them"
+            f" VODA_RETRY_LIMIT, found a fault at {fault}; the template voda-elastic-job sets them: run the step from it"
         )
         raise BadEnvironment(message) from fault
     segment = read_segment(root, job, number, environment.get("VODA_DRIVER_STATUS", ""))

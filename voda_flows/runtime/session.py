@@ -51,6 +51,7 @@ __all__ = [
     "Sampler",
     "State",
     "Stateful",
+    "average_gradients",
     "commit",
     "device",
     "elastic",
@@ -114,6 +115,14 @@ def commit(state: State, loss: torch.Tensor | float | None = None) -> None:
         loss: the mean loss over this rank's samples, for the report.
     """
     _session(state).commit(loss)
+
+
+def average_gradients(state: State) -> None:
+    """Average the gradients over the ranks now, for a script that looks at them before the optimizer's step.
+
+    Clipping needs it: every rank must clip the same gradient. Without this call the step itself averages.
+    """
+    _session(state).average_gradients()
 
 
 def report(state: State, **metrics: float) -> Row:

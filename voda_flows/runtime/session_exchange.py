@@ -74,6 +74,8 @@ class Exchange:
         self._options = options
         self._buffers: dict[str, torch.Tensor] = {}
         self._rates: list[float] = []
+        self._averaged: set[str] = set()  # optimizers whose gradients are averaged already
+        self._shares: dict[str, tuple[torch.optim.Optimizer, Callable[[], tuple[float, int]]]] = {}
 
     def attach(self, optimizer: torch.optim.Optimizer, share: Callable[[], tuple[float, int]], name: str) -> None:
         """Average gradients before every step of `optimizer` from now on.
@@ -83,13 +85,25 @@ class Exchange:
             share: gives this rank's weight in the step, and the step's samples over all ranks (0: not known).
             name: distinguishes optimizers; the same in all ranks.
         """
-        optimizer.register_step_pre_hook(lambda *_: self._before(optimizer, share(), name))
+        self._shares[name] = (optimizer, share)
+        optimizer.register_step_pre_hook(lambda *_: self._before(name))
         optimizer.register_step_post_hook(lambda *_: self._after(optimizer))
+
+    def average(self, name: str) -> None:
+        """Average the gradients of an optimizer now; its next step does not do so again."""
+        self.inside = True
+        if self._world.size > 1:
+            optimizer, share = self._shares[name]
+            start = time.perf_counter()
+            self._average(_parameters(optimizer), share(), name)
+            self._communication_s += time.perf_counter() - start
+        self._averaged.add(name)
 
     def renew(self) -> None:
         """A new world begins: nothing of the old one is still agreed on or under way."""
         self.flags = Flags()
         self.inside = False
+        self._averaged.clear()
         self._communication_s = 0.0
 
     def take_communication_s(self) -> float:
@@ -109,12 +123,11 @@ class Exchange:
             self.flags.reset |= self._link.reset.is_set()
         return self.flags
 
-    def _before(self, optimizer: torch.optim.Optimizer, part: tuple[float, int], name: str) -> None:
-        self.inside = True
-        if self._world.size > 1:
-            start = time.perf_counter()
-            self._average(_parameters(optimizer), part, name)
-            self._communication_s += time.perf_counter() - start
+    def _before(self, name: str) -> None:
+        if name not in self._averaged:
+            self.average(name)
+        self._averaged.discard(name)
+        optimizer = self._shares[name][0]
         factor = self._options.lr_factor(self._world.size)
         self._rates = [group["lr"] for group in optimizer.param_groups]
         if factor != 1.0:

@@ -35,13 +35,12 @@ class Link:
     def __init__(self, connection: socket.socket | None = None) -> None:
         self.stop = threading.Event()
         self.reset = threading.Event()
-        self._joined = threading.Event()
+        self._called = threading.Event()  # by `join`, or by a stop that comes before it
+        self._join_given = False
         self._closing = False
         self._connection = connection
         self._sending = threading.Lock()
-        if connection is None:
-            self._joined.set()
-        else:
+        if connection is not None:
             threading.Thread(target=self._listen, args=(connection,), name="voda-link", daemon=True).start()
 
     def send(self, kind: str, **fields: object) -> None:
@@ -52,15 +51,26 @@ class Link:
         with self._sending:
             self._connection.sendall(line.encode())
 
-    def await_join(self) -> None:
-        """Say that this rank has set itself up and wait until it may join the world."""
-        self.send("ready")
-        self._joined.wait()
+    def await_join(self) -> bool:
+        """Say that this rank has set itself up and wait until it may join the world.
+
+        Returns:
+            False when it was stopped instead.
+        """
+        if self._connection is not None:
+            self.send("ready")
+            self._called.wait()
+        return self._connection is None or self._join_given
+
+    def ask_to_stop(self) -> None:
+        """Set `stop`; a rank that still waits to join is not going to."""
+        self.stop.set()
+        self._called.set()
 
     def stop_on_sigterm(self) -> None:
         """Treat SIGTERM as `stop`; only the main thread may ask for it, others leave the signal alone."""
         if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, lambda _number, _frame: self.stop.set())
+            signal.signal(signal.SIGTERM, lambda _number, _frame: self.ask_to_stop())
 
     def close(self) -> None:
         """Say no more; the agent's end of the socket sees the end of the stream."""
@@ -85,9 +95,10 @@ class Link:
             environment = message.get("environment")
             if isinstance(environment, dict):
                 os.environ.update({str(name): str(value) for name, value in environment.items()})
-            self._joined.set()
+            self._join_given = True
+            self._called.set()
         elif kind == "stop":
-            self.stop.set()
+            self.ask_to_stop()
         elif kind == "reset":
             self.reset.set()
 

@@ -69,8 +69,9 @@ class Session:
             SystemExit: with 0 when the job was stopped at a checkpoint; nothing after the training is to run then.
         """
         self._link.stop_on_sigterm()
-        self._link.await_join()
         try:
+            if not self._link.await_join():
+                raise Stopped  # noqa: TRY301 - the one way to stop
             result = self._run_worlds(train)
         except Stopped:
             self._end("stopped")
@@ -121,6 +122,11 @@ class Session:
             if self.state.epoch < count and self._epoch_checkpoint_due():
                 self._checkpoint(done=False)
             self._clock.skip()
+
+    def average_gradients(self) -> None:
+        """See `session.average_gradients`."""
+        for name in self.state.optimizers():
+            self._exchange.average(name)
 
     def commit(self, loss: Number | None) -> None:
         """The end of a step: see `session.commit`."""
