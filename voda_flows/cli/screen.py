@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
+import click
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.table import Table
@@ -25,54 +26,61 @@ from voda_flows.store import ObjectStore
 
 #: Progress files grow without a change of the store; and ages go on.
 _LOOK_S: Final = 1.0
+_BLINK_S: Final = 0.25
 #: Where stdout is no terminal, a line at most this often while nothing else happens.
 _LINE_S: Final = 10.0
 _BAR: Final = 14
 _PALETTE: Final = ("cyan", "magenta", "yellow", "green", "blue", "red", "bright_cyan", "bright_magenta")
 
 
-def watch(store: ObjectStore, namespace: str | None, *, until: Callable[[], bool]) -> None:
+Note = Callable[[], str]
+
+
+def watch(store: ObjectStore, namespace: str | None, *, until: Callable[[], bool], note: Note = str) -> None:
     """Show the world until ``until`` says that it is enough.
 
     Args:
         store: The world.
         namespace: Of the jobs shown; None for all.
         until: Asked after every change.
+        note: What else is to be said, in a line.
     """
-    if sys.stdout.isatty():
-        _draw(store, namespace, until)
-    else:
-        _tell(store, namespace, until)
+    show = _draw if sys.stdout.isatty() else _tell
+    show(_moments(store, namespace, until), store, note)
 
 
-def _draw(store: ObjectStore, namespace: str | None, until: Callable[[], bool]) -> None:
-    """On a terminal."""
-    console = Console()
-    with Live(console=console, auto_refresh=False, screen=False, vertical_overflow="crop") as live:
-        while True:
-            revision, enough = store.revision(), until()
-            now = snapshot.take(store, namespace)
-            live.update(
-                picture(now, snapshot.in_order(now.lives, settings(store)), height=console.height), refresh=True
-            )
-            if enough:
-                return
-            store.wait(revision, _LOOK_S)
-
-
-def _tell(store: ObjectStore, namespace: str | None, until: Callable[[], bool]) -> None:
-    """In lines: one when something changed that a reader would notice, and one now and then."""
-    said, said_s = "", 0.0
+def _moments(store: ObjectStore, namespace: str | None, until: Callable[[], bool]) -> Iterator[tuple[Snapshot, bool]]:
+    """The world after changes, never more often than eyes can follow, and whether this is the last look."""
     while True:
         revision, enough = store.revision(), until()
-        now = snapshot.take(store, namespace)
-        news, moment_s = standing(now), time.monotonic()
-        if news != said or moment_s - said_s >= _LINE_S or enough:
-            print(line(now), flush=True)  # noqa: T201 - this is the result
-            said, said_s = news, moment_s
+        yield snapshot.take(store, namespace), enough
         if enough:
             return
-        store.wait(revision, _LOOK_S)
+        time.sleep(_BLINK_S)
+        store.wait(revision, _LOOK_S - _BLINK_S)
+
+
+def _draw(moments: Iterable[tuple[Snapshot, bool]], store: ObjectStore, note: Note) -> None:
+    """On a terminal."""
+    console = Console()
+    with Live(console=console, auto_refresh=False, vertical_overflow="crop") as live:
+        for now, _ in moments:
+            waiting = snapshot.in_order(now.lives, settings(store))
+            live.update(picture(now, waiting, note=note(), height=console.height), refresh=True)
+
+
+def _tell(moments: Iterable[tuple[Snapshot, bool]], _store: ObjectStore, note: Note) -> None:
+    """In lines: one when something changed that a reader would notice, and one now and then."""
+    said, said_s, noted = "", 0.0, ""
+    for now, last in moments:
+        news, moment_s, text = standing(now), time.monotonic(), note()
+        if text != noted:
+            click.echo(f"{_clock(now)} {text}")
+            noted = text
+        if news != said or moment_s - said_s >= _LINE_S or last:
+            click.echo(line(now))
+            said, said_s = news, moment_s
+        sys.stdout.flush()
 
 
 def standing(now: Snapshot) -> str:
@@ -84,23 +92,25 @@ def line(now: Snapshot) -> str:
     """The world in one line."""
     slots = " ".join(f"{node.name}[{'|'.join(holder or '-' for holder in node.holders)}]" for node in now.nodes)
     jobs = ", ".join(f"{life.label} {_state(life)}" for life in now.lives)
-    return f"{time.strftime('%H:%M:%S', time.localtime(now.now_s))} {slots}  {jobs or 'no jobs'}"
+    return f"{_clock(now)} {slots}  {jobs or 'no jobs'}"
 
 
-def picture(now: Snapshot, waiting: Sequence[JobLife], *, height: int = 24) -> RenderableType:
+def picture(now: Snapshot, waiting: Sequence[JobLife], *, note: str = "", height: int = 24) -> RenderableType:
     """The live view.
 
     Args:
         now: The world.
         waiting: Jobs in the queue, in their order.
+        note: What else is to be said, in a line.
         height: Lines there are; parts that would not fit are shortened, ended jobs first.
 
     Returns:
         Something that rich draws.
     """
     colours = {life.label: _PALETTE[number % len(_PALETTE)] for number, life in enumerate(now.lives)}
-    room = max(4, height - len(now.nodes) - min(len(waiting), 4) - min(len(now.decisions), 3) - 7)
-    parts: list[RenderableType] = [_head(now), *(_node(node, colours) for node in now.nodes), Text()]
+    room = max(4, height - len(now.nodes) - min(len(waiting), 4) - min(len(now.decisions), 3) - 8)
+    head = [_head(now), *([Text(note, style="italic", no_wrap=True, overflow="ellipsis")] if note else [])]
+    parts: list[RenderableType] = [*head, *(_node(node, colours) for node in now.nodes), Text()]
     parts.append(_jobs(now, colours, room))
     if waiting:
         parts += [Text("queue", style="bold"), *(_waits(life, place, now) for place, life in enumerate(waiting[:4], 1))]
@@ -116,9 +126,7 @@ def _head(now: Snapshot) -> Text:
     """The first line."""
     slots = sum(len(node.holders) for node in now.nodes)
     held = sum(holder != "" for node in now.nodes for holder in node.holders)
-    return Text.assemble(
-        ("voda ", "bold"), time.strftime("%H:%M:%S", time.localtime(now.now_s)), f"   {held} of {slots} slots held"
-    )
+    return Text.assemble(("voda ", "bold"), _clock(now), f"   {held} of {slots} slots held")
 
 
 def _node(node: NodeView, colours: dict[str, str]) -> Text:
@@ -172,3 +180,8 @@ def _state(life: JobLife) -> str:
     if life.phase in (*ENDED, "Queued"):
         return life.phase
     return f"{life.phase} on {life.gpus} {life.fraction:.0%}"
+
+
+def _clock(now: Snapshot) -> str:
+    """The time of day of a snapshot."""
+    return time.strftime("%H:%M:%S", time.localtime(now.now_s))

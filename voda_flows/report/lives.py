@@ -115,6 +115,11 @@ class JobLife:
         return sum(held.gpus for held in self.holding)
 
     @property
+    def size(self) -> int:
+        """Workers in the newest allocation document of the current segment."""
+        return self.segments[-1].size if self.segments else 0
+
+    @property
     def fraction(self) -> float:
         """Part of its steps that is done, 0 to 1."""
         if self.phase == "Succeeded":

@@ -1,0 +1,70 @@
+"""What the demo submits, and what it waits for before: events, never times. Pure.
+
+Two nodes with two slots each. digits takes all four; text makes it shrink by one, rigid by two more; pipeline has to
+wait; urgent, of a higher class, sends jobs back to their checkpoints; when it is done they resume, and as the others
+end the last one grows again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from voda_flows.report.lives import ENDED, JobLife
+
+Lives = Mapping[str, JobLife]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Act:
+    """One submission.
+
+    Attributes:
+        example: Name of the example, of its file and its Workflow.
+        when: Whether its moment has come, from the jobs by the name of their Workflow.
+        told: What the viewer is told then.
+    """
+
+    example: str
+    when: Callable[[Lives], bool]
+    told: str
+
+
+def trains_on(lives: Lives, name: str, gpus: int) -> bool:
+    """Whether a job trains on so many GPUs, or has ended."""
+    life = lives.get(name)
+    return life is not None and (
+        life.phase in ENDED or (life.phase == "Running" and life.size == gpus and life.done > 0)
+    )
+
+
+def trains(lives: Lives, name: str) -> bool:
+    """Whether a job has made its first steps, or has ended."""
+    life = lives.get(name)
+    return life is not None and (life.phase in ENDED or (life.phase == "Running" and life.done > 0))
+
+
+ACTS: Final = (
+    Act(example="digits", when=lambda _: True, told="digits may use 1 to 4 GPUs; it is alone and gets all four"),
+    Act(
+        example="text",
+        when=lambda lives: trains_on(lives, "digits", 4),
+        told="text asks for 1 to 2: digits gives one back, in place",
+    ),
+    Act(
+        example="rigid",
+        when=lambda lives: trains(lives, "text"),
+        told="rigid needs exactly 2: digits shrinks again, in place",
+    ),
+    Act(
+        example="pipeline",
+        when=lambda lives: trains(lives, "rigid"),
+        told="pipeline prepares, then waits for a GPU to train on",
+    ),
+    Act(
+        example="urgent",
+        when=lambda lives: "pipeline" in lives or trains(lives, "rigid"),
+        told="urgent is of a higher class and needs 3: others go back to their checkpoints",
+    ),
+)
