@@ -163,10 +163,11 @@ def validate_cron(cron: Object) -> None:
 def _latest_due(spec: Object, last: datetime, now: datetime) -> datetime | None:
     """The latest tick after the last one acted on that may still be acted on."""
     allowed = timedelta(seconds=max(LATE_S, float(spec.get("startingDeadlineSeconds") or 0)))
+    # A tick that is late by just what is allowed counts; what comes out is later than what went in.
+    after = max(last, now - allowed - timedelta(microseconds=1))
     passed: list[datetime] = []
     for text in spec["schedules"]:
-        ticks = _ticks(text, spec, last, max(last, now - allowed))
-        passed += list(takewhile(lambda tick: tick <= now, ticks))[-1:]
+        passed += list(takewhile(lambda tick: tick <= now, _ticks(text, spec, last, after)))[-1:]
     return max(passed, default=None)
 
 
@@ -187,9 +188,11 @@ def _ticks(text: str, spec: Object, anchor: datetime, after: datetime) -> Iterat
     if len(fields.split()) != 5:
         raise InvalidValue(refusal)
     try:
-        return iter(CronSim(fields, after.astimezone(zone)))
+        local = CronSim(fields, after.astimezone(zone))
     except CronSimError as error:
         raise InvalidValue(f"{refusal}: {error}") from error
+    # In the hour that comes twice, cronsim gives the first pass's tick also to those who ask in the second.
+    return (tick for tick in (found.astimezone(UTC) for found in local) if tick > after)
 
 
 def _every(text: str, anchor: datetime, after: datetime) -> Iterator[datetime]:

@@ -119,6 +119,7 @@ def launch(pod: Object, around: Surroundings) -> Launch:
             "env": environment,
             "cwd": str(cwd),
             "grace_s": pod["spec"].get("terminationGracePeriodSeconds", DEFAULT_GRACE_S),
+            "deadline_s": pod["spec"].get("activeDeadlineSeconds"),
             "parameters": parameters,
             "result": bool(collect.get("result")),
         },

@@ -157,7 +157,7 @@ def _bind_one(
     if fitting:
         _, name, slots = min(fitting)
         return Binding(pod=key, node=name, slots=slots)
-    reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(refusals.items()))
+    reasons = ", ".join(sorted(f"{count} {reason}" for reason, count in refusals.items()))
     return Binding(pod=key, node=None, message=f"0/{len(nodes)} nodes are available: {reasons or 'there is none'}.")
 
 

@@ -2,7 +2,7 @@
 
 Run as ``python -S -E pod.py FOLDER``; imports nothing but the standard library, so that it starts at once. The folder:
 
-- ``pod.json`` (in): command, environment, working folder, grace period, what to collect (``launch.py`` writes it);
+- ``pod.json`` (in): command, environment, working folder, time limits, what to collect (``launch.py`` writes it);
 - ``lock``: held (flock) for as long as this process lives;
 - ``start.json`` (out): pid and start; a folder that has one is never run again;
 - ``main.log`` (out): what the container printed;
@@ -16,6 +16,7 @@ from __future__ import annotations
 import ctypes
 import fcntl
 import json
+import math
 import os
 import select
 import shutil
@@ -95,6 +96,8 @@ class Container:
         self.result: list[bytes] = []
         self.pid = 0
         self.kill_at_s: float | None = None
+        self.end_at_s = time.monotonic() + (math.inf if spec["deadline_s"] is None else spec["deadline_s"])
+        self.reason = ""
         self.stdout: int | None = None
 
     def run(self) -> dict[str, Any]:
@@ -102,7 +105,7 @@ class Container:
         problem = self._problem()
         if problem:
             os.write(self.log, (problem + "\n").encode())
-            return {"exitCode": NOT_STARTED, "message": problem, "finishedAt": now(), "outputs": {}}
+            return {"exitCode": NOT_STARTED, "reason": "", "message": problem, "finishedAt": now(), "outputs": {}}
         wake, wake_in = os.pipe()
         os.set_blocking(wake_in, False)
         signal.set_wakeup_fd(wake_in, warn_on_full_buffer=False)
@@ -115,7 +118,8 @@ class Container:
         while self.stdout is not None:
             self._keep()
         code = self.status >> 8 if self.status & 0x7F == 0 else 128 + (self.status & 0x7F)
-        return {"exitCode": code, "message": "", "finishedAt": now(), "outputs": self._outputs()}
+        end = {"exitCode": code, "reason": self.reason, "message": "", "finishedAt": now()}
+        return {**end, "outputs": self._outputs()}
 
     def _problem(self) -> str:
         """Why the command cannot be started, in the words of Argo's executor, or nothing."""
@@ -164,8 +168,9 @@ class Container:
             os.write(2, f"cannot start {self.spec['command'][0]}: {error.strerror}\n".encode())
 
     def _wait(self, wake: int) -> None:
-        """Wait for a signal, for output or for the end of the grace period, and deal with it."""
-        left_s = None if self.kill_at_s is None else max(0.0, self.kill_at_s - time.monotonic())
+        """Wait for a signal, for output or for a time limit, and deal with it."""
+        limit_s = min(self.end_at_s, math.inf if self.kill_at_s is None else self.kill_at_s)
+        left_s = None if limit_s == math.inf else max(0.0, limit_s - time.monotonic())
         ready = select.select([wake] if self.stdout is None else [wake, self.stdout], [], [], left_s)[0]
         if self.stdout in ready:
             self._keep()
@@ -175,6 +180,9 @@ class Container:
         if self.kill_at_s is not None and time.monotonic() >= self.kill_at_s:
             self._signal(signal.SIGKILL)
             self.kill_at_s = None
+        if time.monotonic() >= self.end_at_s:
+            self.end_at_s, self.reason = math.inf, "DeadlineExceeded"
+            self._handle(signal.SIGTERM)
 
     def _handle(self, number: int) -> None:
         if number == signal.SIGCHLD:

@@ -27,6 +27,7 @@ from voda_flows.objects import Object, format_time
 
 OUTPUTS, PROGRESS = "voda.dev/outputs", "voda.dev/progress"
 LOST = "pod's process was lost"
+LATE = "Pod was active on the node longer than the specified deadline"
 LIFE_CHECK_S = 0.5
 """How often it is made sure that the parent of a running pod is still there."""
 PROBE_LIMIT_S = 0.05
@@ -249,11 +250,12 @@ def _ended(pod: Object, folder: Path) -> Object:
     }
     state = {"name": "main", "ready": False, "restartCount": 0, "state": {"terminated": terminated}}
     status = {
-        "phase": "Failed" if code else "Succeeded",
+        "phase": "Failed" if code or end["reason"] else "Succeeded",
         "message": f"Error (exit code {code}){words}" if code else None,
         "startTime": started,
         "containerStatuses": [state],
         "conditions": _conditions(pod, ready=False),
+        **({"reason": end["reason"], "message": LATE} if end["reason"] else {}),
     }
     outputs = {**end["outputs"], "exitCode": str(code)}
     return {"status": status, "metadata": {"annotations": {OUTPUTS: json.dumps(outputs)}}}

@@ -8,7 +8,7 @@ over the ends of other tasks; ``dependencies`` is the older spelling. Whether th
 from __future__ import annotations
 
 from collections import ChainMap, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,6 +44,17 @@ class Graph:
         """The tasks on which no other depends."""
         needed = {name for needs in self.needs.values() for name in needs}
         return tuple(name for name in self.tasks if name not in needed)
+
+    def before(self, name: str) -> tuple[str, ...]:
+        """All tasks before one, near and far; the task itself is among them where it depends on itself."""
+        found: dict[str, None] = {}
+        queue = deque(self.needs[name])
+        while queue:
+            one = queue.popleft()
+            if one not in found:
+                found[one] = None
+                queue.extend(self.needs.get(one, ()))
+        return tuple(found)
 
 
 def depends_logic(task: Mapping[str, Any]) -> str:
@@ -148,7 +159,7 @@ def _results(run: Run, task: Object, node: Object) -> dict[str, bool]:
 
 def _run_task(run: Run, frame: Frame, graph: Graph, name: str) -> None:
     known: dict[str, str] = {}
-    for needed in _ancestors(graph, name):
+    for needed in graph.before(name):
         known.update(_task_variables(run, frame, needed))
     task = substitute(graph.tasks[name], ChainMap[str, Any](known, *frame.variables.maps))
     task.pop("depends", None)
@@ -224,18 +235,6 @@ def _connect(run: Run, frame: Frame, graph: Graph, name: str) -> None:
         run.tree.connect(frame.name, _node(frame, name))
     for needed in graph.needs[name]:
         run.tree.connect_behind(_node(frame, needed), _node(frame, name))
-
-
-def _ancestors(graph: Graph, name: str) -> Sequence[str]:
-    """All tasks before one, near and far."""
-    found: dict[str, None] = {}
-    queue = deque(graph.needs[name])
-    while queue:
-        one = queue.popleft()
-        if one not in found:
-            found[one] = None
-            queue.extend(graph.needs[one])
-    return tuple(found)
 
 
 def _task_variables(run: Run, frame: Frame, name: str) -> dict[str, str]:

@@ -1,18 +1,220 @@
-"""Whether a Workflow is one that local mode can run."""
+"""Whether a Workflow is one that Argo would run and local mode can: checked at submission.
+
+In: a Workflow's document and the WorkflowTemplates that it may refer to; out: nothing, or the first fault with its
+path. First what the API server refuses (``schema.py``), then what the controller calls an invalid spec, in its words;
+last what only local mode cannot do.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
 from scheduler_core.errors import InvalidValue
-from voda_flows.local.argo.templates import TemplateSource, effective_spec
+from voda_flows.local.argo.arguments import EXPANDING, expands
+from voda_flows.local.argo.dag import Graph, graph_of
+from voda_flows.local.argo.expressions import parse
+from voda_flows.local.argo.known import check_tags, outputs_of, own_names, step_names, workflow_names
+from voda_flows.local.argo.retry import POLICIES
+from voda_flows.local.argo.run import POD_KINDS, kind_of
+from voda_flows.local.argo.schema import check_fields
+from voda_flows.local.argo.templates import Templates, TemplateSource, effective_spec
 from voda_flows.objects import Object
 
 
 def validate(workflow: Object, source: TemplateSource) -> None:
-    """Check that the entrypoint is there.
+    """Check a Workflow before it is kept.
+
+    Args:
+        workflow: The document as it is submitted.
+        source: Gives WorkflowTemplates by namespace and name.
 
     Raises:
-        InvalidValue: It is not.
+        InvalidValue: The first fault: an unknown field, a wrong type, what the spec says wrong, or what local mode
+            does not support.
     """
-    spec = effective_spec(workflow, source)
-    if spec.get("entrypoint") not in {template["name"] for template in spec.get("templates") or ()}:
-        raise InvalidValue(f"template name '{spec.get('entrypoint')}' undefined")
+    check_fields(workflow)
+    metadata = workflow.get("metadata") or {}
+    if not (metadata.get("name") or metadata.get("generateName")):
+        raise InvalidValue("metadata.name: Required value: name or generateName is required")
+    if not isinstance(workflow.get("spec"), dict):
+        raise InvalidValue("spec: Required value")
+    named = {**workflow, "metadata": {"name": metadata.get("generateName", ""), **metadata}}
+    spec = effective_spec(named, source)
+    if spec.get("templates") != workflow["spec"].get("templates"):
+        check_fields({"spec": spec})
+    _Check(named, spec, source).run()
+
+
+class _Check:
+    """A walk over all templates that a Workflow reaches; each is checked once."""
+
+    def __init__(self, workflow: Object, spec: Object, source: TemplateSource) -> None:
+        self._spec = spec
+        self._templates = Templates(workflow, spec, source, {})
+        self._arguments: list[Object] = (spec.get("arguments") or {}).get("parameters") or []
+        self._global = workflow_names(workflow, self._arguments)
+        self._seen: set[tuple[str, str]] = set()
+
+    def run(self) -> None:
+        """Check the arguments, the names, and every template from the entrypoint and the exit handler on."""
+        _check_unique(self._spec.get("templates") or (), "spec.templates[{index}].name")
+        for each in self._arguments:
+            if "value" not in each and "default" not in each:
+                where = f"spec.arguments.{each['name']}"
+                raise InvalidValue(f"{where}.value or {where}.valueFrom is required")
+        if not self._spec.get("entrypoint"):
+            raise InvalidValue("spec.entrypoint is required")
+        whole = {"arguments": {"parameters": self._arguments}}
+        self._enter({**whole, "template": self._spec["entrypoint"]}, self._templates.scope, "")
+        if self._spec.get("onExit"):
+            self._enter({**whole, "template": self._spec["onExit"]}, self._templates.scope, "")
+        hook = (self._spec.get("hooks") or {}).get("exit")
+        if hook:
+            self._enter(hook, self._templates.scope, "spec.hooks.exit ")
+        for template in self._spec.get("templates") or ():
+            self._template(template, self._templates.scope)
+
+    def _enter(self, call: Mapping[str, Any], scope: str, where: str) -> Object:
+        """The template of a call, checked together with the arguments that it is given."""
+        try:
+            template, inside = self._templates.resolve(call, scope)
+        except InvalidValue as error:
+            raise InvalidValue(f"{where}{error}") from error
+        given = {each["name"] for each in (call.get("arguments") or {}).get("parameters") or () if "value" in each}
+        for declared in (template.get("inputs") or {}).get("parameters") or ():
+            if declared["name"] not in given and "value" not in declared and "default" not in declared:
+                shown = template.get("name", "inline")
+                raise InvalidValue(f"{where}templates.{shown} inputs.parameters.{declared['name']} was not supplied")
+        self._template(template, inside)
+        return template
+
+    def _template(self, template: Object, scope: str) -> None:
+        name = template.get("name", "")
+        if name:
+            if (scope, name) in self._seen:
+                return
+            self._seen.add((scope, name))
+        kind, where = kind_of(template), f"templates.{name or 'inline'}"
+        if not kind:
+            raise InvalidValue(f"template '{name}' type is unknown")
+        _check_retry(template, where)
+        known = self._global | own_names(template)
+        if kind == "steps":
+            self._steps(template, scope, known)
+        elif kind == "dag":
+            self._dag(template, scope, known)
+        else:
+            check_tags({key: part for key, part in template.items() if key != "inputs"}, known, f"{where}:")
+            _check_leaf(template, kind, where)
+
+    def _steps(self, template: Object, scope: str, known: frozenset[str]) -> None:
+        where, seen = f"templates.{template.get('name', 'inline')}", set[str]()
+        for index, group in enumerate(template["steps"]):
+            for step in group:
+                _check_name(step, f"{where}.steps[{index}]", seen)
+                check_tags(_asked(step), known, f"{where}.steps", items=expands(step))
+            called = [(step, self._enter(step, scope, f"{where}.steps[{index}].{step['name']} ")) for step in group]
+            for step, target in called:
+                known |= step_names(f"steps.{step['name']}", step, target)
+        _check_outputs(template, "parameter", where)
+        check_tags(outputs_of(template), known, f"{where}.outputs")
+
+    def _dag(self, template: Object, scope: str, known: frozenset[str]) -> None:
+        where, seen = f"templates.{template.get('name', 'inline')}", set[str]()
+        tasks = template["dag"]["tasks"]
+        for task in tasks:
+            _check_name(task, f"{where}.tasks", seen)
+        if any(task.get("depends") for task in tasks) and any(task.get("dependencies") for task in tasks):
+            raise InvalidValue(f"{where} cannot use both 'depends' and 'dependencies' in the same DAG template")
+        graph = graph_of(template)
+        said = {
+            name: step_names(f"tasks.{name}", task, self._enter(task, scope, f"{where}.tasks.{name} "))
+            for name, task in _sorted(graph, where)
+        }
+        for name, task in graph.tasks.items():
+            before = frozenset[str]().union(*(said[needed] for needed in graph.before(name)))
+            check_tags(_asked(task), known | before, f"{where}.tasks.{name}", items=expands(task))
+        _check_outputs(template, "parameter", where)
+        check_tags(outputs_of(template), known.union(*said.values()), f"{where}.outputs")
+
+
+def _asked(step: Object) -> Object:
+    """The parts of a step or task that are filled in by the template around it."""
+    return {key: part for key, part in step.items() if key not in {"inline", "name"}}
+
+
+def _check_unique(rows: Iterable[Object], where: str) -> None:
+    seen: set[str] = set()
+    for index, row in enumerate(rows):
+        if not row.get("name"):
+            raise InvalidValue(f"{where.format(index=index)} is required")
+        if row["name"] in seen:
+            raise InvalidValue(f"{where.format(index=index)} '{row['name']}' is not unique")
+        seen.add(row["name"])
+
+
+def _check_name(step: Object, where: str, seen: set[str]) -> None:
+    """Check that a step or task has a name of its own and calls exactly one template."""
+    name = step.get("name")
+    if not name:
+        raise InvalidValue(f"{where}.name is required")
+    if name in seen:
+        raise InvalidValue(f"{where}.name '{name}' is not unique")
+    seen.add(name)
+    if sum(bool(step.get(key)) for key in ("template", "templateRef", "inline")) != 1:
+        raise InvalidValue(f"{where}.{name}: expected one of template, templateRef and inline")
+    lists = [key for key in EXPANDING if key in step]
+    if len(lists) > 1:
+        raise InvalidValue(f"{where}.{name}: expected one of {', '.join(EXPANDING)}, got {', '.join(lists)}")
+
+
+def _sorted(graph: Graph, where: str) -> list[tuple[str, Object]]:
+    """The tasks, each behind what it depends on."""
+    done: dict[str, Object] = {}
+    for name, needs in graph.needs.items():
+        for needed in needs:
+            if needed not in graph.tasks:
+                raise InvalidValue(f"{where} sorting failed: invalid dependency {needed}")
+        if name in graph.before(name):
+            raise InvalidValue(f"{where} sorting failed: graph with cycle")
+    while len(done) < len(graph.tasks):
+        for name, task in graph.tasks.items():
+            if name not in done and all(needed in done for needed in graph.needs[name]):
+                done[name] = task
+    return list(done.items())
+
+
+def _check_retry(template: Object, where: str) -> None:
+    strategy = template.get("retryStrategy")
+    if not strategy:
+        return
+    policy = strategy.get("retryPolicy")
+    if policy and policy not in POLICIES:
+        raise InvalidValue(f"{where}.retryStrategy.retryPolicy: expected one of {', '.join(POLICIES)}, got {policy!r}")
+    if strategy.get("expression"):
+        try:
+            parse(strategy["expression"])
+        except InvalidValue as error:
+            raise InvalidValue(f"{where}.retryStrategy.expression: {error}") from error
+
+
+def _check_leaf(template: Object, kind: str, where: str) -> None:
+    """Check what only local mode asks of a pod, and where outputs come from."""
+    if kind == "suspend":
+        _check_outputs(template, "supplied", where)
+        return
+    if kind in POD_KINDS:
+        if not template[kind].get("command"):
+            raise InvalidValue(
+                f"{where}.{kind}.command: expected a command; local mode has no image to take one from"
+            )
+        _check_outputs(template, "path", where)
+
+
+def _check_outputs(template: Object, source: str, where: str) -> None:
+    for declared in outputs_of(template):
+        if source not in (declared.get("valueFrom") or {}):
+            name = declared.get("name", "")
+            raise InvalidValue(f"{where}.outputs.parameters.{name}.valueFrom: expected {source} in a template of this "
+                               f"kind, got {', '.join(declared.get('valueFrom') or ()) or 'nothing'}")  # fmt: skip
