@@ -1,0 +1,177 @@
+"""Why a job waits, or why it has what it has: sentences for people, from the stored target and what is there.
+
+In: an object store. Out: sentences, the most important first. ``voda explain`` prints them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from scheduler_core.errors import NotFound
+from scheduler_core.model.job import Job, JobPhase, WorkerPhase
+from scheduler_core.model.target import Target
+from voda_flows.config import Settings, near_miss
+from voda_flows.control.jobs import STATUS_LIMIT_BYTES
+from voda_flows.control.observe import StoreObserver
+from voda_flows.control.records import CONFIG_MAP, ROWS
+from voda_flows.control.reports import Reports
+from voda_flows.control.targets import StoredTarget
+from voda_flows.control.view import JobView
+from voda_flows.report.times import short, text
+from voda_flows.store import ObjectStore
+
+#: Lines of the job's own history that are shown.
+_RECENT = 5
+
+
+def explain(store: ObjectStore, settings: Settings, name: str, *, namespace: str = "default") -> tuple[str, ...]:
+    """Why a live job stands where it stands.
+
+    Args:
+        store: The world.
+        settings: The scheduler's settings.
+        name: ``<workflow>`` or ``<workflow>/<job-name>``.
+        namespace: Namespace of its Workflow.
+
+    Returns:
+        Sentences; for a Workflow with several jobs, those of all of them.
+
+    Raises:
+        NotFound: No live job of that name.
+    """
+    reports = Reports()
+    observer = StoreObserver(store, settings, reports)
+    try:
+        now_s = observer.observe().now_s
+    finally:
+        reports.close()
+    live = [view for view in observer.views.values() if view.nodes.asked.namespace == namespace]
+    found = [view for view in live if name in (_label(view), view.nodes.asked.workflow)]
+    if not found:
+        hint = near_miss(name, [_label(view) for view in live]) if live else "; there is none"
+        raise NotFound(f"job {name!r}: expected a live job in namespace {namespace!r}{hint}")
+    target, rows = StoredTarget(store, settings.namespace).load(), history(store, settings.namespace)
+    return tuple(line for view in found for line in sentences(view, target, rows, settings, now_s))
+
+
+def history(store: ObjectStore, namespace: str) -> list[dict[str, Any]]:
+    """The scheduler's recent rounds, newest last (``records.history_row`` says what a row holds)."""
+    try:
+        found = store.get("ConfigMap", namespace, CONFIG_MAP)
+        rows: list[dict[str, Any]] = json.loads((found.get("data") or {}).get(ROWS) or "[]")
+    except (NotFound, ValueError):
+        return []
+    return rows
+
+
+def sentences(
+    view: JobView, target: Target, rows: Iterable[Mapping[str, Any]], settings: Settings, now_s: float
+) -> list[str]:
+    """What is to be said of one job.
+
+    Args:
+        view: The job.
+        target: What the scheduler wants.
+        rows: Its recent rounds.
+        settings: Its settings.
+        now_s: Seconds since the epoch.
+    """
+    label = _label(view)
+    if view.job is None:
+        return [f"{label} is refused: {view.refusal}"]
+    job = view.job
+    said = [f"{label} {_standing(job, now_s)}."]
+    if job.id in target.reasons:
+        said.append(f"Decision {target.decision} ({target.policy}): it {target.reasons[job.id]}.")
+    elif job.phase is JobPhase.QUEUED:
+        said.append("No decision has seen it yet; is the scheduler running? See: voda list -n voda.")
+    said += _workers(job, settings, now_s)
+    said += _limits(view, job, target, settings, now_s)
+    return said + _recent(label, rows)
+
+
+def _standing(job: Job, now_s: float) -> str:
+    """Where it stands and since when."""
+    size = f"{job.held_gpus} of {job.spec.min_gpus}..{job.spec.max_gpus} GPUs"
+    since = f" for {short(now_s - job.granted_s)}" if job.granted_s else ""
+    match job.phase:
+        case JobPhase.QUEUED:
+            waited = short(now_s - job.spec.submitted_s)
+            return f"waits at its gate (queue {job.spec.queue}, submitted {waited} ago, segment {job.segment})"
+        case JobPhase.STARTING:
+            return f"starts on {size}: granted{since}"
+        case JobPhase.RUNNING:
+            return f"trains on {size}{since}: epoch {job.progress.epoch} of {job.spec.epochs}, step {job.progress.step}"
+        case JobPhase.STOPPING:
+            return f"writes a checkpoint and gives back {size}"
+        case _:
+            return f"is between two segments, its last one was {job.segment}"
+
+
+def _workers(job: Job, settings: Settings, now_s: float) -> list[str]:
+    """Workers that are not warm yet, and since when they are waited for."""
+    if not job.is_active:
+        return []
+    late = [worker for worker in job.holding if worker.phase is not WorkerPhase.READY]
+    if not late:
+        return []
+    names = ", ".join(f"{worker.id} on {worker.node} ({worker.phase.value})" for worker in late)
+    longest = short(now_s - min(worker.since_s for worker in late))
+    limit = short(settings.start_limit_s)
+    return [f"Not warm yet, for {longest} of at most {limit}: {names}; a worker trains when its imports are done."]
+
+
+def _limits(view: JobView, job: Job, target: Target, settings: Settings, now_s: float) -> list[str]:
+    """What keeps it from changing."""
+    said = []
+    left_s = target.disturbed_s + settings.decide_interval_s - now_s
+    if left_s > 0 and job.is_active:
+        said.append(f"Running jobs were last disturbed recently; the next change may come in {short(left_s)}.")
+    if job.pinned:
+        size = view.nodes.status_bytes
+        said.append(
+            f"It is pinned, neither preempted nor grown any more: {view.nodes.num_segments} segments of at most "
+            f"{settings.segments_limit}, {size} bytes of status of at most {STATUS_LIMIT_BYTES}."
+        )
+    if job.retries:
+        said.append(f"Its last {job.retries} segments ended without a new checkpoint; see: voda logs.")
+    if job.id in target.quarantined:
+        said.append(f"It is left out of decisions: {target.quarantined[job.id]}.")
+    if view.nodes.held:
+        said.append("Its Workflow is suspended or told to stop: its gate is not answered.")
+    return said
+
+
+def _recent(label: str, rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The last things that were done to it."""
+    lines = [
+        f"{text(row['time_s'])}: {_action(action)}"
+        for row in rows
+        for action in row.get("actions", ())
+        if action.get("job") == label
+    ]
+    return lines[-_RECENT:]
+
+
+def _action(action: Mapping[str, Any]) -> str:
+    """An action of the history in words."""
+    match action.get("action"):
+        case "Grant" | "Grow":
+            nodes = Counter(worker["node"] for worker in action["workers"])
+            where = ", ".join(f"{count} on {node}" for node, count in sorted(nodes.items()))
+            return f"{'granted' if action['action'] == 'Grant' else 'grown by'} {where}"
+        case "Publish":
+            return f"to train with {', '.join(action['worker_ids'])} (generation {action['generation']})"
+        case "Stop":
+            return f"told to stop at a checkpoint: {action['reason']}"
+        case "Evict":
+            return f"worker {action['worker_id']} ended: {action['reason']}"
+        case _:
+            return str(action.get("action", "")).lower()
+
+
+def _label(view: JobView) -> str:
+    return f"{view.nodes.asked.workflow}/{view.nodes.asked.name}"
