@@ -183,7 +183,7 @@ def run(environment: Mapping[str, str]) -> Verdict:
     except (KeyError, ValueError) as fault:
         message = (
             "checkpoint step: expected VODA_CHECKPOINT_ROOT, VODA_JOB, and numbers in VODA_SEGMENT and"
-            f" VODA_RETRY_LIMIT, found a fault at {fault}; the template voda-elastic-job sets them: run the step from it"
+            f" VODA_RETRY_LIMIT, found a fault at {fault}; run the step from the template, which sets them"
         )
         raise BadEnvironment(message) from fault
     segment = read_segment(root, job, number, environment.get("VODA_DRIVER_STATUS", ""))

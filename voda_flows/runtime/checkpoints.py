@@ -77,7 +77,7 @@ def segments(root: Path) -> list[int]:
     return sorted(int(number) for number in numbers if number.isdecimal())
 
 
-def write(root: Path, manifest: Manifest, write_state: Callable[[Path], None]) -> Checkpoint:
+def write(root: Path, manifest: Manifest, write_state: Callable[[Path], object]) -> Checkpoint:
     """Write a checkpoint and drop all but the newest two.
 
     Args:

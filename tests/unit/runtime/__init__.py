@@ -1,0 +1,1 @@
+"""The runtime: driver, agent, session, checkpoint step."""
