@@ -163,10 +163,17 @@ def _round(run: Run) -> tuple[str, str] | None:
             return None
         if node["phase"] == "Succeeded" and is_failed(ended):
             return (ended["phase"], ended.get("message", ""))
+    if run.shutdown == "Stop" and _has_live_pods(run):
+        return None
     if run.shutdown and node["phase"] != "Succeeded":
         return (node["phase"], f"Stopped with strategy '{run.shutdown}'")
     return (node["phase"] if node["phase"] in WORKFLOW_ENDED else "Succeeded",
             node.get("message", "") if is_failed(node) else "")  # fmt: skip
+
+
+def _has_live_pods(run: Run) -> bool:
+    """Whether some pod has not ended yet: a Workflow that is stopped says how each of them ended."""
+    return any((pod.get("status") or {}).get("phase") not in ENDED for pod in run.pods.values())
 
 
 def _exit_hook(spec: Object) -> Mapping[str, Any] | None:

@@ -1,0 +1,153 @@
+"""Pods as plain processes, just enough of a node to run the golden documents: no slots, no adoption, no limits.
+
+In: pod objects of ``voda_flows.local.argo``; out: the same with a status, and the annotations in which local mode
+keeps outputs and progress (docs/contracts.md, section 9).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from voda_flows.objects import Object, format_time
+
+REFERENCE = re.compile(r"\$\$|\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)")
+ANNOTATION_PATH = re.compile(r"metadata\.annotations\['(.+)'\]")
+CAUGHT = re.compile(r"^SigCgt:\s*([0-9a-f]+)$", re.MULTILINE)
+GRACE_S = 3.0
+
+
+def expanded(text: str, env: dict[str, str]) -> str:
+    """``$(NAME)`` of the environment, ``$$`` as an escaped ``$``: Kubernetes' own expansion of command and args."""
+    return REFERENCE.sub(lambda found: "$" if found.group(1) is None else env.get(found.group(1), found.group(0)), text)
+
+
+class PodProcess:
+    """One pod's process, its folder, and the thread that waits for it."""
+
+    def __init__(self, pod: Object, folder: Path, ended: Callable[[], None]) -> None:
+        folder.mkdir(parents=True)
+        self.pod = pod
+        self.folder = folder
+        self.process: subprocess.Popen[bytes] | None = None
+        self._ended = ended
+        self._paths: dict[str, str] = {}
+
+    def start(self) -> None:
+        """Start it; a program that is not there ends it as Argo's executor would."""
+        container, collect = self.pod["spec"]["containers"][0], self._collect()
+        for index, path in enumerate(collect["parameters"].values()):
+            self._paths[path] = str(self.folder / f"out-{index}")
+        for mount in container.get("volumeMounts") or ():
+            self._paths[mount["mountPath"]] = str(self.folder / mount["name"])
+            (self.folder / mount["name"]).mkdir()
+        self.annotated()
+        if "source" in collect:
+            self._paths[collect["sourcePath"]] = str(self.folder / "script")
+            (self.folder / "script").write_text(self._mapped(collect["source"]))
+        env = self._environment(container)
+        command = [self._mapped(expanded(word, env)) for word in (*container["command"], *container.get("args", ()))]
+        env["ARGO_PROGRESS_FILE"] = str(self.folder / "progress")
+        if shutil.which(command[0]) is None:
+            fault = f'failed to find name in PATH: exec: "{command[0]}": executable file not found in $PATH'
+            self._end(64, "", fault)
+            return
+        with (self.folder / "main.log").open("wb") as log:
+            self.process = subprocess.Popen(command, stdout=log, env={**os.environ, **env}, start_new_session=True)
+        self.pod["status"] = {"phase": "Running", "startTime": format_time(datetime.now(UTC))}
+        threading.Thread(target=self._wait, daemon=True).start()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the pod's process runs."""
+        return bool(self.pod["status"]["phase"] == "Running")
+
+    @property
+    def catches_term(self) -> bool:
+        """Whether the process has set up what it does when asked to end."""
+        if self.process is None or not self.is_running:
+            return True
+        found = CAUGHT.search(Path(f"/proc/{self.process.pid}/status").read_text())
+        return found is not None and bool(int(found.group(1), 16) >> (signal.SIGTERM - 1) & 1)
+
+    def stop(self) -> None:
+        """End it as a deletion does: asked first, then made to."""
+        if self.process is not None and self.process.poll() is None:
+            self._signal(signal.SIGTERM)
+            timer = threading.Timer(GRACE_S, self._signal, [signal.SIGKILL])
+            timer.daemon = True
+            timer.start()
+
+    def annotated(self) -> None:
+        """Bring the files of downward-API volumes up to the pod's annotations."""
+        for volume in self.pod["spec"].get("volumes") or ():
+            for item in (volume.get("downwardAPI") or {}).get("items") or ():
+                found = ANNOTATION_PATH.fullmatch(item["fieldRef"]["fieldPath"])
+                if found:
+                    target = self.folder / volume["name"] / item["path"]
+                    target.parent.mkdir(exist_ok=True)
+                    target.write_text(self.pod["metadata"]["annotations"].get(found.group(1), ""))
+
+    def read_progress(self) -> bool:
+        """Take over what the process wrote of its progress; whether that was news."""
+        path = self.folder / "progress"
+        said = path.read_text().strip() if path.exists() else ""
+        annotations = self.pod["metadata"]["annotations"]
+        if not said or annotations.get("voda.dev/progress") == said:
+            return False
+        annotations["voda.dev/progress"] = said
+        return True
+
+    def _signal(self, number: int) -> None:
+        try:
+            os.killpg(self.process.pid if self.process else 0, number)
+        except ProcessLookupError:
+            pass
+
+    def _collect(self) -> dict[str, Any]:
+        collect: dict[str, Any] = json.loads(self.pod["metadata"]["annotations"]["voda.dev/collect"])
+        return collect
+
+    def _mapped(self, text: str) -> str:
+        for path, place in sorted(self._paths.items(), key=lambda pair: -len(pair[0])):
+            text = text.replace(path, place)
+        return text
+
+    def _environment(self, container: Object) -> dict[str, str]:
+        env: dict[str, str] = {}
+        for each in container.get("env") or ():
+            env[each["name"]] = expanded(str(each.get("value", "")), env)
+        return env
+
+    def _wait(self) -> None:
+        assert self.process is not None
+        code = self.process.wait()
+        self.read_progress()
+        self._signal(signal.SIGKILL)
+        self._end(code if code >= 0 else 128 - code, (self.folder / "main.log").read_text())
+
+    def _end(self, code: int, stdout: str, message: str = "") -> None:
+        collect, values = self._collect(), {}
+        for name, path in collect["parameters"].items():
+            if path in self._paths and Path(self._paths[path]).exists():
+                values[name] = Path(self._paths[path]).read_text()
+        said = {"parameters": values, "result": stdout.removesuffix("\n"), "exitCode": str(code)}
+        self.pod["metadata"]["annotations"]["voda.dev/outputs"] = json.dumps(said)
+        terminated = {"exitCode": code, "reason": "Completed" if code == 0 else "Error", "message": message,
+                      "finishedAt": format_time(datetime.now(UTC))}  # fmt: skip
+        self.pod["status"] = {
+            **self.pod.get("status", {}),
+            "phase": "Succeeded" if code == 0 else "Failed",
+            "message": "" if code == 0 else f"Error (exit code {code})",
+            "containerStatuses": [{"name": "main", "state": {"terminated": terminated}}],
+        }
+        self._ended()

@@ -1,0 +1,143 @@
+"""Whether a document has only fields that exist, of the types that they have: what the API server checks.
+
+In: a Workflow's document; out: nothing, or the first fault with its path, in the API server's words where it has
+any. A near miss is named: ``retrystrategy`` -> ``retryStrategy``.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from scheduler_core.errors import InvalidValue
+from voda_flows.local.argo.fields import ANY, NO, NUMBER, QUANTITY, SCALAR, TEXT, TRUTH, WORKFLOW
+from voda_flows.objects import Object
+
+NAME = re.compile(r"^[a-zA-Z0-9][-a-zA-Z0-9]*$")
+QUANTITY_PATTERN = (
+    r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
+)
+TEMPLATE_TYPES = ("container", "script", "steps", "dag", "suspend", "containerSet", "data", "http", "plugin", "resource")
+JSON_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object",
+              type(None): "null"}  # fmt: skip
+
+
+def check_fields(workflow: Object) -> None:
+    """Check every field of a Workflow.
+
+    Raises:
+        InvalidValue: With the path of the first fault: unknown, of another type, or not supported in local mode.
+    """
+    _check(workflow, WORKFLOW, "", _UNKNOWN)
+    _check(workflow, WORKFLOW, "", _TYPES)
+    for index, template in enumerate((workflow.get("spec") or {}).get("templates") or ()):
+        check_template(template, f"spec.templates[{index}]")
+    _check(workflow, WORKFLOW, "", _UNSUPPORTED)
+
+
+# The API server decodes first (unknown fields), then holds the document against its schema; what local mode does not
+# know is asked last, so that a document which Argo refuses is refused in Argo's words.
+_UNKNOWN, _TYPES, _UNSUPPORTED = "unknown", "types", "unsupported"
+
+
+def check_template(template: Object, path: str) -> None:
+    """Check the API server's rules on one template: its name, at most one type, one spelling of dependencies.
+
+    Raises:
+        InvalidValue: One is broken.
+    """
+    name = template.get("name", "")
+    if name and not NAME.match(name):
+        raise InvalidValue(
+            f'{path}.name: Invalid value: "{name}": {path}.name in body should match \'{NAME.pattern}\''
+        )
+    if sum(kind in template for kind in TEMPLATE_TYPES) > 1:
+        raise InvalidValue('spec.templates: Invalid value: "array": template must have at most one template type')
+    for index, task in enumerate((template.get("dag") or {}).get("tasks") or ()):
+        if task.get("depends") and task.get("dependencies"):
+            raise InvalidValue(
+                f'{path}.dag.tasks[{index}]: Invalid value: "object": cannot use both \'depends\' and \'dependencies\''
+            )
+
+
+def _check(value: Any, kind: Any, path: str, stage: str) -> None:  # noqa: ANN401 - any value of a document
+    if kind in (ANY, NO):
+        return
+    if isinstance(kind, str):
+        _check_scalar(value, kind, path, stage)
+    elif isinstance(kind, Mapping):
+        if _is(value, dict, path, stage):
+            _check_object(value, kind, path, stage)
+    elif _is(value, list, path, stage):
+        for index, each in enumerate(value):
+            _check(each, kind[0], f"{path}[{index}]", stage)
+
+
+def _is(value: Any, expected: type, path: str, stage: str) -> bool:  # noqa: ANN401 - any value of a document
+    """Whether the value is an object or a list where one is expected; an empty one may be left out."""
+    if value is None:
+        return False
+    if not isinstance(value, expected):
+        if stage == _TYPES:
+            raise _wrong_type(value, JSON_TYPES[expected], path)
+        return False
+    return True
+
+
+def _check_object(value: Object, fields: Mapping[str, Any], path: str, stage: str) -> None:
+    for name, part in value.items():
+        where = f"{path}.{name}" if path else str(name)
+        kind = fields.get(name, fields.get("*"))
+        if kind is None:
+            if stage == _UNKNOWN:
+                raise InvalidValue(f'strict decoding error: unknown field "{where}"' + _near(str(name), fields))
+        elif kind == NO:
+            if stage == _UNSUPPORTED:
+                raise InvalidValue(f"{where}: not supported in local mode")
+        else:
+            _check(part, kind, where, stage)
+
+
+def _near(name: str, fields: Mapping[str, Any]) -> str:
+    close = difflib.get_close_matches(name.lower(), [field.lower() for field in fields], n=1)
+    meant = next((field for field in fields if close and field.lower() == close[0]), None)
+    return f" (did you mean {meant}?)" if meant else ""
+
+
+def _check_scalar(value: Any, kind: str, path: str, stage: str) -> None:  # noqa: ANN401 - any value of a document
+    if stage == _UNKNOWN:
+        if kind == SCALAR and isinstance(value, Mapping) and value:
+            raise InvalidValue(f'strict decoding error: unknown field "{path}.{next(iter(value))}"')
+        return
+    if stage != _TYPES or value is None:
+        return
+    if kind == QUANTITY:
+        _check_quantity(value, path)
+    elif not _has_kind(value, kind):
+        raise _wrong_type(value, TEXT if kind == SCALAR else kind, path)
+
+
+def _has_kind(value: Any, kind: str) -> bool:  # noqa: ANN401 - any value of a document
+    if kind == TEXT:
+        return isinstance(value, str)
+    if kind == TRUTH:
+        return isinstance(value, bool)
+    if kind == NUMBER:
+        return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, str | int | float | bool)
+
+
+def _check_quantity(value: Any, path: str) -> None:  # noqa: ANN401 - any value of a document
+    if not _has_kind(value, SCALAR):
+        raise _wrong_type(value, TEXT, path)
+    if not re.match(QUANTITY_PATTERN, str(value)):
+        raise InvalidValue(
+            f'{path}: Invalid value: "{value}": {path} in body should match \'{QUANTITY_PATTERN}\''
+        )
+
+
+def _wrong_type(value: Any, expected: str, path: str) -> InvalidValue:  # noqa: ANN401 - any value of a document
+    found = JSON_TYPES.get(type(value), "object")
+    return InvalidValue(f'{path}: Invalid value: "{found}": {path} in body must be of type {expected}: "{found}"')
