@@ -1,0 +1,113 @@
+"""One decides at a time; a holder that went away is replaced, and its versions are made stale."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from scheduler_core.errors import Conflict
+from voda_flows.control.lease import DURATION_S, EPOCH, NAME, Lease
+from voda_flows.local.store import LocalStore
+
+
+@dataclass
+class Clock:
+    """A clock that a test moves."""
+
+    now_s: float = 100.0
+
+    def __call__(self) -> float:
+        """Seconds."""
+        return self.now_s
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> LocalStore:
+    """An empty store."""
+    return LocalStore(tmp_path)
+
+
+def lease(store: LocalStore, identity: str, clock: Clock) -> Lease:
+    """Somebody's view of the Lease."""
+    return Lease(store=store, namespace="voda", identity=identity, clock=clock)
+
+
+def test_only_one_holds_it(store: LocalStore) -> None:
+    """While the holder renews, nobody else gets it, however long it takes."""
+    clock = Clock()
+    one, other = lease(store, "one", clock), lease(store, "other", clock)
+
+    assert one.hold()
+    for _ in range(10):
+        clock.now_s += DURATION_S * 0.9
+        assert one.hold()
+        assert not other.hold()
+
+
+def test_expiry_is_judged_by_the_observers_own_clock(store: LocalStore) -> None:
+    """A Lease that has not changed for its whole duration, as one has seen it, may be taken; that is unclean."""
+    clock = Clock()
+    one, other = lease(store, "one", clock), lease(store, "other", clock)
+    one.hold()
+
+    assert not other.hold()
+    clock.now_s += DURATION_S - 0.1
+    assert not other.hold()
+    clock.now_s += 0.2
+    assert other.hold()
+    assert (other.epoch, other.unclean) == (2, True)
+    assert not one.hold(), "the old holder finds out"
+
+
+def test_a_holder_that_gave_it_back_is_not_waited_for(store: LocalStore) -> None:
+    """A clean end leaves nothing to fence."""
+    clock = Clock()
+    one, other = lease(store, "one", clock), lease(store, "other", clock)
+    one.hold()
+    one.give_back()
+
+    assert other.hold()
+    assert (other.epoch, other.unclean) == (2, False)
+    one.give_back()
+    assert store.get("Lease", "voda", NAME)["spec"]["holderIdentity"] == "other"
+
+
+def test_a_holder_whose_pod_has_ended_is_not_waited_for(store: LocalStore) -> None:
+    """The pod is known by its uid; one that still runs is waited for."""
+    clock = Clock()
+    pod = store.create({"kind": "Pod", "metadata": {"name": "p", "namespace": "voda"}, "status": {"phase": "Running"}})
+    one = lease(store, f"pod/{pod['metadata']['uid']}", clock)
+    other = lease(store, "pod/other", clock)
+    one.hold()
+
+    assert not other.hold()
+    store.merge_patch("Pod", "voda", "p", {"status": {"phase": "Failed"}})
+    assert other.hold()
+    assert other.unclean
+
+
+def test_the_old_holders_versions_are_made_stale(store: LocalStore) -> None:
+    """A guarded write by a version from before the fence fails."""
+    body = store.create({"kind": "Workflow", "metadata": {"name": "w", "namespace": "default"}, "spec": {}})
+    holder = lease(store, "one", Clock())
+    holder.hold()
+
+    assert holder.fence([body]) == 1
+    assert store.get("Workflow", "default", "w")["metadata"]["annotations"] == {EPOCH: "1"}
+    with pytest.raises(Conflict):
+        store.merge_patch(
+            "Workflow", "default", "w", {"spec": {"x": 1}}, resource_version=body["metadata"]["resourceVersion"]
+        )
+
+
+def test_it_is_renewed_in_good_time(store: LocalStore) -> None:
+    """A third of the duration is left to fail twice."""
+    clock = Clock()
+    holder = lease(store, "one", clock)
+    holder.hold()
+
+    assert not holder.renew_due()
+    clock.now_s += DURATION_S / 3
+    assert holder.renew_due()
