@@ -9,19 +9,20 @@ from __future__ import annotations
 import copy
 import logging
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 
-from scheduler_core.errors import Conflict, InvalidValue, NotFound
-from voda_flows.local.argo import Advance, advance, validate
+from scheduler_core.errors import Conflict, NotFound
+from voda_flows.local.argo import Advance, TemplateSource, advance
 from voda_flows.local.kubelet import WORKFLOW
 from voda_flows.local.store import LocalStore
 from voda_flows.objects import Key, Object, format_time
 
-ENDED = frozenset({"Succeeded", "Failed", "Error"})
+POD_ENDED = frozenset({"Succeeded", "Failed"})
 Place = tuple[str, str]
 """(namespace, name) of a Workflow."""
 Versions = tuple[str, ...]
+GoOn = Callable[[Object, Mapping[str, Object], TemplateSource, datetime], Advance]
 
 log = logging.getLogger("voda.local.workflows")
 
@@ -29,8 +30,9 @@ log = logging.getLogger("voda.local.workflows")
 class Workflows:
     """The Workflows of one home, and what of them was dealt with at which version."""
 
-    def __init__(self, store: LocalStore) -> None:
+    def __init__(self, store: LocalStore, go_on: GoOn = advance) -> None:
         self.store = store
+        self._go_on = go_on
         self._done: dict[str, Versions] = {}
         self._again: dict[str, datetime] = {}
 
@@ -68,28 +70,23 @@ class Workflows:
         if self._done.get(uid) == versions and (due is None or now < due):
             return True
         self._again.pop(uid, None)
-        if (workflow.get("status") or {}).get("phase") not in ENDED:
-            step = self._next(workflow, pods, now)
-            if not self._commit(key, workflow, step):
-                return False
-            if step.again_s is not None:
-                self._again[uid] = now + timedelta(seconds=step.again_s)
+        step = self._next(workflow, pods, now)
+        if not self._commit(key, workflow, step):
+            return False
+        if step.again_s is not None:
+            self._again[uid] = now + timedelta(seconds=step.again_s)
         self._done[uid] = versions
         return True
 
     def _next(self, workflow: Object, pods: Mapping[str, Object], now: datetime) -> Advance:
         """The Workflow's next state; one that cannot be dealt with ends there, and disturbs no other."""
         try:
-            if not (workflow.get("status") or {}).get("phase"):
-                validate(workflow, self._template)
-            return advance(workflow, pods, self._template, now)
-        except InvalidValue as error:
-            return _end(workflow, "Failed", f"invalid spec: {error}", now)
+            return self._go_on(workflow, pods, self._template, now)
         except Exception as error:
             log.exception(
                 "workflow=%s/%s cannot go on", workflow["metadata"]["namespace"], workflow["metadata"]["name"]
             )
-            return _end(workflow, "Error", f"{type(error).__name__}: {error}", now)
+            return _in_error(workflow, pods, f"{type(error).__name__}: {error}", now)
 
     def _commit(self, key: Key, workflow: Object, step: Advance) -> bool:
         try:
@@ -128,16 +125,16 @@ class Workflows:
             self._again.pop(uid, None)
 
 
-def _end(workflow: Object, phase: str, message: str, now: datetime) -> Advance:
-    """A Workflow that goes no further, with the reason; its pods are deleted with it."""
-    new = copy.deepcopy(workflow)
-    stamp = format_time(now)
+def _in_error(workflow: Object, pods: Mapping[str, Object], message: str, now: datetime) -> Advance:
+    """A Workflow that goes no further, with the reason; what still runs of it is deleted."""
+    new, stamp = copy.deepcopy(workflow), format_time(now)
     new["status"] = {
         "startedAt": stamp,
         **(new.get("status") or {}),
-        "phase": phase,
+        "phase": "Error",
         "message": message,
         "finishedAt": stamp,
         "conditions": [{"type": "Completed", "status": "True"}],
     }
-    return Advance(workflow=new, create=(), delete=(), again_s=None)
+    live = tuple(name for name, pod in pods.items() if (pod.get("status") or {}).get("phase") not in POD_ENDED)
+    return Advance(workflow=new, create=(), delete=live, again_s=None)

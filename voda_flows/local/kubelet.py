@@ -89,8 +89,8 @@ class Kubelet:
             if "deletionTimestamp" not in metadata or not self.pods.end(pod):
                 continue
             if (key.namespace, (metadata.get("labels") or {}).get(WORKFLOW)) not in unseen:
-                self.store.remove(key, uid=metadata["uid"])
                 self.pods.forget(metadata["uid"])
+                self.store.remove(key, uid=metadata["uid"])
                 log.info("pod=%s/%s removed", key.namespace, key.name)
 
     def _start(self, pod: Object) -> None:

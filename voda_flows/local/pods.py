@@ -31,6 +31,7 @@ LATE = "Pod was active on the node longer than the specified deadline"
 LIFE_CHECK_S = 0.5
 """How often it is made sure that the parent of a running pod is still there."""
 PROBE_LIMIT_S = 0.05
+FILE_TIME_NS = 20_000_000
 AGENT_PORT = 7070
 START_LIMIT_S = 10.0
 """A parent process that has not begun by then is started again (the folder's lock keeps it to one)."""
@@ -220,7 +221,9 @@ def _with_progress(pod: Object, patch: Object, watched: _Watched) -> Object:
     except FileNotFoundError:
         return patch
     if changed_ns != watched.progress_seen[0]:
-        watched.progress_seen = (changed_ns, watched.progress.read_text().strip())
+        # File times are coarse: what was written just now may be written again within the same tick.
+        settled = time.time_ns() - changed_ns > FILE_TIME_NS
+        watched.progress_seen = (changed_ns if settled else 0, watched.progress.read_text().strip())
     text = watched.progress_seen[1]
     known = (pod["metadata"].get("annotations") or {}).get(PROGRESS)
     if text == known or not re.fullmatch(r"\d+/\d+", text):

@@ -9,7 +9,11 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import select
 import signal
+import time
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from voda_flows.local.launch import MARK
@@ -75,6 +79,24 @@ def kill_marked(uid: str) -> int:
             except ProcessLookupError:
                 continue
     return len(killed)
+
+
+def wait_for_ends(pids: Iterable[int], limit_s: float) -> set[int]:
+    """Wait until processes have ended; those that have not in time."""
+    handles: dict[int, int] = {}
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            handles[os.pidfd_open(pid)] = pid
+    end_s = time.monotonic() + limit_s
+    try:
+        while handles and (left_s := end_s - time.monotonic()) > 0:
+            for handle in select.select(list(handles), [], [], left_s)[0]:
+                os.close(handle)
+                del handles[handle]
+        return set(handles.values())
+    finally:
+        for handle in handles:
+            os.close(handle)
 
 
 def _marked(wanted: bytes) -> list[int]:

@@ -7,7 +7,6 @@ processes; ``voda up`` and ``voda down`` are its callers.
 from __future__ import annotations
 
 import os
-import select
 import shutil
 import signal
 import subprocess
@@ -26,7 +25,7 @@ from voda_flows.local.cron import ENDED, LABEL, workflow_from_cron
 from voda_flows.local.engine import is_running, lock_path
 from voda_flows.local.nodes import ENDED as POD_ENDED
 from voda_flows.local.nodes import SHAPE, nodes_of_documents, nodes_of_shape, num_gpus
-from voda_flows.local.processes import is_held, kill_marked, named_by, parent_of, tell
+from voda_flows.local.processes import is_held, kill_marked, named_by, parent_of, tell, wait_for_ends
 from voda_flows.local.store import LocalStore
 from voda_flows.objects import Object, format_time, key_of
 
@@ -247,7 +246,7 @@ def _stop_engine(home: Path) -> bool:
     for number in (signal.SIGTERM, signal.SIGKILL):
         with suppress(ProcessLookupError):
             os.kill(pid, number)
-        if not _wait_for_ends([pid], STOP_LIMIT_S):
+        if not wait_for_ends([pid], STOP_LIMIT_S):
             return True
     raise VodaError(f"{home}: expected the engine (pid {pid}) to end, it does not even when killed; look at 'ps {pid}'")
 
@@ -259,11 +258,11 @@ def _end_pods(home: Path, drain_s: float) -> tuple[int, int]:
         for folder in wave:
             tell(folder, signal.SIGTERM)
         pids = [pid for folder in wave if (pid := parent_of(folder)) is not None]
-        _wait_for_ends(pids, max(0.0, end_s - time.monotonic()))
+        wait_for_ends(pids, max(0.0, end_s - time.monotonic()))
     late = [folder for folder in folders if parent_of(folder) is not None]
     for folder in late:
         tell(folder, signal.SIGQUIT)
-    left = _wait_for_ends([pid for folder in late if (pid := parent_of(folder)) is not None], STOP_LIMIT_S)
+    left = wait_for_ends([pid for folder in late if (pid := parent_of(folder)) is not None], STOP_LIMIT_S)
     if left:
         raise VodaError(f"{home}: expected its pods to end, processes {sorted(left)} do not even when killed")
     for folder in folders:
@@ -285,24 +284,6 @@ def _drivers(home: Path, folders: Iterable[Path]) -> list[Path]:
     pods = LocalStore(home).list("Pod", labels={"voda.dev/role": "driver"})
     uids = {pod["metadata"]["uid"] for pod in pods}
     return [folder for folder in folders if folder.name in uids]
-
-
-def _wait_for_ends(pids: Iterable[int], limit_s: float) -> set[int]:
-    """Wait until processes have ended; those that have not in time."""
-    handles: dict[int, int] = {}
-    for pid in pids:
-        with suppress(ProcessLookupError):
-            handles[os.pidfd_open(pid)] = pid
-    end_s = time.monotonic() + limit_s
-    try:
-        while handles and (left_s := end_s - time.monotonic()) > 0:
-            for handle in select.select(list(handles), [], [], left_s)[0]:
-                os.close(handle)
-                del handles[handle]
-        return set(handles.values())
-    finally:
-        for handle in handles:
-            os.close(handle)
 
 
 def _purge(home: Path) -> None:
