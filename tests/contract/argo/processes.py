@@ -6,6 +6,7 @@ keeps outputs and progress (docs/contracts.md, section 9).
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -108,10 +109,9 @@ class PodProcess:
         return True
 
     def _signal(self, number: int) -> None:
-        try:
-            os.killpg(self.process.pid if self.process else 0, number)
-        except ProcessLookupError:
-            pass
+        if self.process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, number)
 
     def _collect(self) -> dict[str, Any]:
         collect: dict[str, Any] = json.loads(self.pod["metadata"]["annotations"]["voda.dev/collect"])

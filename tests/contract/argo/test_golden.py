@@ -22,7 +22,9 @@ RUN = tuple(name for name in golden.NAMES if name not in (*REFUSED, *UNSUPPORTED
 
 
 def _delete_running_pod(world: SmallWorld) -> None:
-    node = next(node for node in world.status["nodes"].values() if node["type"] == "Pod" and world.running(node["name"]))
+    node = next(
+        node for node in world.status["nodes"].values() if node["type"] == "Pod" and world.running(node["name"])
+    )
     world.delete_pod(world.pod_of(node["name"]))
 
 
@@ -87,7 +89,9 @@ def test_document_is_refused_as_by_the_real_controller(name: str) -> None:
     with pytest.raises(InvalidValue) as refusal:
         validate(golden.document(name), lambda _namespace, _name: None)
 
-    said = str(golden.outcome(name)["message"]).split(" is invalid: ")[-1].split("cannot be handled as a Workflow: ")[-1]
+    said = (
+        str(golden.outcome(name)["message"]).split(" is invalid: ")[-1].split("cannot be handled as a Workflow: ")[-1]
+    )
 
     assert str(refusal.value).startswith(said.removeprefix("invalid spec: "))
 

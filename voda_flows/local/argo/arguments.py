@@ -34,9 +34,7 @@ def input_parameters(template: Object, arguments: Mapping[str, Any] | None) -> l
             raise InvalidValue(f"inputs.parameters.{declared['name']} was not supplied")
         allowed = declared.get("enum")
         if allowed and text(value) not in [text(each) for each in allowed]:
-            raise InvalidValue(
-                f"inputs.parameters.{declared['name']}: expected one of {allowed}, got {text(value)!r}"
-            )
+            raise InvalidValue(f"inputs.parameters.{declared['name']}: expected one of {allowed}, got {text(value)!r}")
         found.append({**declared, "value": text(value)})
     return found
 

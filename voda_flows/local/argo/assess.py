@@ -1,20 +1,21 @@
 """What a node becomes, given what its pod did.
 
-In: a node and its pod as an object, which carries the template's declared outputs; out: the node's phase, message, outputs and
-progress, in Argo's words. A pod that ended well may still fail its node: where a declared output file is missing and
-has no default.
+In: a node and its pod as an object, which carries the template's declared outputs; out: the node's phase, message,
+outputs and progress, in Argo's words. A pod that ended well may still fail its node: where a declared output file is
+missing and has no default.
 """
 
 from __future__ import annotations
 
 import json
+from datetime import datetime, timedelta
 from typing import Any
 
 from voda_flows.local.argo import progress
 from voda_flows.local.argo.names import text
 from voda_flows.local.argo.nodes import is_fulfilled
 from voda_flows.local.argo.pods import COLLECT
-from voda_flows.objects import Object
+from voda_flows.objects import Object, parse_time
 
 OUTPUTS = "voda.dev/outputs"
 PROGRESS = "voda.dev/progress"
@@ -70,9 +71,9 @@ def _verdict(pod: Object, said: Object) -> tuple[str, str]:
     status = pod["status"]
     if status["phase"] == "Succeeded":
         return "Succeeded", ""
-    if status.get("reason") == "DeadlineExceeded":
-        return "Failed", status.get("message") or "Pod was active on the node longer than the specified deadline"
     terminated = _terminated(pod)
+    if status.get("reason") == "DeadlineExceeded" or _ran_out_of_time(pod, terminated):
+        return "Failed", "Pod was active on the node longer than the specified deadline"
     code = said.get("exitCode", terminated.get("exitCode"))
     if code is None:
         return "Error", status.get("message") or "pod failed without an exit code"
@@ -80,6 +81,20 @@ def _verdict(pod: Object, said: Object) -> tuple[str, str]:
     shown = reason if reason in {"Error", "OOMKilled"} else "Error"
     detail = terminated.get("message")
     return "Failed", f"main: {shown} (exit code {code})" + (f": {detail}" if detail else "")
+
+
+def deadline_of(pod: Object) -> datetime | None:
+    """When a pod must have ended, by its ``activeDeadlineSeconds``; None while it has not started."""
+    limit_s, started = pod["spec"].get("activeDeadlineSeconds"), (pod.get("status") or {}).get("startTime")
+    return parse_time(started) + timedelta(seconds=limit_s) if limit_s is not None and started else None
+
+
+def _ran_out_of_time(pod: Object, terminated: Object) -> bool:
+    """Whether a pod was ended by its deadline: it was deleted, and ended no sooner."""
+    deadline, finished = deadline_of(pod), terminated.get("finishedAt")
+    if deadline is None or not finished or not pod["metadata"].get("deletionTimestamp"):
+        return False
+    return parse_time(finished) >= deadline
 
 
 def _terminated(pod: Object) -> Object:

@@ -23,7 +23,7 @@ def should_run(when: object) -> bool:
     try:
         result = compute(parse(condition), lambda name: name)
     except InvalidValue as error:
-        hint = " (hint: try wrapping the affected expression in quotes (\"))" if "Invalid token" in str(error) else ""
+        hint = ' (hint: try wrapping the affected expression in quotes ("))' if "Invalid token" in str(error) else ""
         raise InvalidValue(f"Invalid 'when' expression '{condition}': {error}{hint}") from error
     if not isinstance(result, bool):
         raise InvalidValue(f"Expected boolean evaluation for '{condition}'. Got {text(result)}")

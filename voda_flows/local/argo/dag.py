@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import ChainMap, deque
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,7 @@ from voda_flows.local.argo.nodes import NewNode, is_completed, is_failed, is_ful
 from voda_flows.local.argo.references import unresolved
 from voda_flows.local.argo.run import ExecutionError, Frame, Run
 from voda_flows.local.argo.scope import aggregate_variables, node_variables, template_outputs
+from voda_flows.local.argo.steps import is_full
 from voda_flows.local.argo.substitute import substitute
 from voda_flows.objects import Object
 
@@ -177,10 +179,10 @@ def _run_task(run: Run, frame: Frame, graph: Graph, name: str) -> None:
 
 def _execute(run: Run, frame: Frame, graph: Graph, task: Object) -> None:
     child, new = _node(frame, task["name"]), run.tree.get(_node(frame, task["name"])) is None
-    try:
+    if new and is_full(run, frame):
+        return
+    with suppress(ExecutionError):  # its node says so, and fails the branch
         run.execute(run, child, frame.child(task, node_id(run.name, frame.name)))
-    except ExecutionError:
-        pass  # its node says so, and fails the branch
     if new:
         _connect(run, frame, graph, task["name"])
 
@@ -198,8 +200,8 @@ def _run_fan(run: Run, frame: Frame, graph: Graph, task: Object) -> None:
         _connect(run, frame, graph, task["name"])
     for one in expanded:
         _run_item(run, frame, group, one)
-    children = [tree.at(_node(frame, one["name"])) for one in expanded]
-    if all(is_fulfilled(child) for child in children):
+    children = tree.children(tree.at(group))
+    if len(children) == len(expanded) and all(is_fulfilled(child) for child in children):
         failed = [child["phase"] for child in children if is_failed(child)]
         tree.mark(group, failed[-1] if failed else "Succeeded")
 
@@ -207,11 +209,11 @@ def _run_fan(run: Run, frame: Frame, graph: Graph, task: Object) -> None:
 def _run_item(run: Run, frame: Frame, group: str, task: Object) -> None:
     child, call = _node(frame, task["name"]), frame.child(task, node_id(run.name, frame.name))
     if should_run(task.get("when")):
+        if run.tree.get(child) is None and is_full(run, frame):
+            return
         unresolved(task)
-        try:
+        with suppress(ExecutionError):  # its node says so, and fails the group
             run.execute(run, child, call)
-        except ExecutionError:
-            pass  # its node says so, and fails the group
     elif run.tree.get(child) is None:
         new = NewNode(name=child, type="Skipped", phase="Skipped", boundary_id=call.boundary_id,
                       message=f"when '{task['when']}' evaluated false",
@@ -291,4 +293,3 @@ def _branch_ends(run: Run, frame: Frame) -> dict[str, str] | None:
             children = nodes[children[-1]].get("children") or []
         queue.extend((child, phase) for child in children)
     return ends
-

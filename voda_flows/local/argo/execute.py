@@ -11,6 +11,7 @@ from collections import ChainMap
 from scheduler_core.errors import InvalidValue
 from voda_flows.local.argo import dag, retry, steps, suspend
 from voda_flows.local.argo.arguments import input_parameters, input_variables
+from voda_flows.local.argo.look import LATE
 from voda_flows.local.argo.names import pod_name
 from voda_flows.local.argo.nodes import NewNode, is_fulfilled
 from voda_flows.local.argo.pods import PodRequest, build_pod
@@ -85,6 +86,8 @@ def _run_pod(run: Run, frame: Frame) -> Object:
     node = run.tree.get(frame.name) or run.tree.add(frame.new_node("Pod", "Pending"))
     if not run.may_execute(frame.call.on_exit):
         return run.tree.mark(frame.name, "Failed", f"workflow shutdown with strategy: {run.shutdown}")
+    if run.is_late:
+        return run.tree.mark(frame.name, "Failed", LATE)
     request = PodRequest(
         pod_name=pod_name(run.name, frame.name, frame.template.get("name", "")),
         node_name=frame.name,
@@ -95,8 +98,17 @@ def _run_pod(run: Run, frame: Frame) -> Object:
         run.look_again(RECREATE_S)
     elif request.pod_name not in run.pods:
         template = substitute(_without_inputs(frame.template), frame.variables)
-        run.create[request.pod_name] = build_pod(request, template, run.workflow, run.spec)
+        pod = build_pod(request, template, run.workflow, run.spec)
+        run.create[request.pod_name] = _with_deadline(run, pod)
     return node
+
+
+def _with_deadline(run: Run, pod: Object) -> Object:
+    """The pod with what is left of the Workflow's own deadline, where that is sooner than its own."""
+    if run.deadline is not None:
+        left_s = max(1, int((run.deadline - run.now).total_seconds()))
+        pod["spec"]["activeDeadlineSeconds"] = min(left_s, pod["spec"].get("activeDeadlineSeconds", left_s))
+    return pod
 
 
 def _without_inputs(template: Object) -> Object:

@@ -95,18 +95,22 @@ def compute(tree: Expression, lookup: Callable[[str], Any]) -> Any:  # noqa: ANN
     first = compute(tree.parts[0], lookup)
     if tree.kind == "?:":
         return compute(tree.parts[1 if _truth(first) else 2], lookup)
-    if len(tree.parts) == 1:
-        return not _truth(first) if tree.kind == "!" else -_number(first)
     if tree.kind in {"&&", "||"}:
         decided = _truth(first) == (tree.kind == "||")
         return _truth(first) if decided else _truth(compute(tree.parts[1], lookup))
-    return _binary(tree.kind, first, compute(tree.parts[1], lookup))
+    return _operation(tree.kind, first, *(compute(part, lookup) for part in tree.parts[1:]))
 
 
 def names(tree: Expression) -> tuple[str, ...]:
     """All names of an expression, in order."""
     own = (tree.value,) if tree.kind == "name" else ()
     return own + tuple(name for part in tree.parts for name in names(part))
+
+
+def _operation(sign: str, *values: Any) -> Any:  # noqa: ANN401 - an expression has any type
+    if len(values) == 1:
+        return not _truth(values[0]) if sign == "!" else -_number(values[0])
+    return _binary(sign, *values)
 
 
 def _binary(sign: str, first: Any, second: Any) -> Any:  # noqa: ANN401 - an expression has any type

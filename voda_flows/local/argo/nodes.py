@@ -67,7 +67,7 @@ class NodeTree:
         """The node of that name, which is there."""
         return self.by_id[node_id(self.workflow, name)]
 
-    def update(self, name: str, **fields: Any) -> Object:
+    def update(self, name: str, **fields: Any) -> Object:  # noqa: ANN401 - a node's fields have any type
         """Set fields of a node (None takes one away) and return it; what is already so is no change."""
         key = node_id(self.workflow, name)
         node = self.by_id[key]

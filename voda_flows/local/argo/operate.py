@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from scheduler_core.errors import InvalidValue
 from voda_flows.local.argo.execute import node_pod_name
@@ -62,9 +61,7 @@ def resume(workflow: Object, now: datetime) -> Object:
     going = _with_spec(_running(workflow, "resume"), suspend=None)
     nodes = (going.get("status") or {}).get("nodes") or {}
     opened = {
-        key: _opened(node, now)
-        for key, node in nodes.items()
-        if node["type"] == "Suspend" and not is_fulfilled(node)
+        key: _opened(node, now) for key, node in nodes.items() if node["type"] == "Suspend" and not is_fulfilled(node)
     }
     return _with_nodes(going, {**nodes, **opened}) if opened else going
 
@@ -112,7 +109,8 @@ def retry(workflow: Object, now: datetime) -> Retry:
 
 def _was_gone_past(nodes: dict[str, Object], failed: Object) -> bool:
     """Whether the Workflow went on after that failure: something behind it succeeded, so it is no reason to retry."""
-    tries = [node for node in nodes.values() if node["type"] == "Retry" and failed["id"] in (node.get("children") or ())]
+    parents = (node for node in nodes.values() if failed["id"] in (node.get("children") or ()))
+    tries = [node for node in parents if node["type"] == "Retry"]
     behind = _below(nodes, [child for node in (failed, *tries) for child in node.get("children") or ()])
     return any(nodes[key]["phase"] == "Succeeded" for key in behind)
 
@@ -164,7 +162,8 @@ def _without_children(node: Object, gone: set[str]) -> Object:
     if not any(child in gone for child in children):
         return node
     left = [child for child in children if child not in gone]
-    return {**{field: value for field, value in node.items() if field != "children"}, **({"children": left} if left else {})}
+    rest = {field: value for field, value in node.items() if field != "children"}
+    return {**rest, "children": left} if left else rest
 
 
 def _going_again(workflow: Object, nodes: dict[str, Object], now: datetime) -> Object:
@@ -186,7 +185,7 @@ def _running(workflow: Object, verb: str) -> Object:
     return workflow
 
 
-def _with_spec(workflow: Object, **fields: Any) -> Object:
+def _with_spec(workflow: Object, **fields: str | bool | None) -> Object:
     spec = {**workflow["spec"], **fields}
     return {**workflow, "spec": {name: value for name, value in spec.items() if value is not None}}
 

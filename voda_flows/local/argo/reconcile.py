@@ -8,21 +8,22 @@ not at what happened, so it may be called at any time, twice, or after a crash i
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from scheduler_core.errors import InvalidValue
 from voda_flows.local.argo import progress
-from voda_flows.local.argo.assess import ENDED, assessed
-from voda_flows.local.argo.execute import execute, node_pod_name
+from voda_flows.local.argo.assess import ENDED
+from voda_flows.local.argo.execute import execute
+from voda_flows.local.argo.look import look_at_pods, workflow_deadline
 from voda_flows.local.argo.nodes import NodeTree, is_failed, is_fulfilled
-from voda_flows.local.argo.pods import NODE_NAME, ON_EXIT_LABEL
 from voda_flows.local.argo.run import Call, ExecutionError, Run
 from voda_flows.local.argo.scope import failures, workflow_variables
 from voda_flows.local.argo.templates import Templates, TemplateSource, effective_spec
 from voda_flows.local.argo.validate import validate
-from voda_flows.objects import Object, format_time, parse_time
+from voda_flows.objects import Object, format_time
 
 PHASE_LABEL = "workflows.argoproj.io/phase"
 COMPLETED_LABEL = "workflows.argoproj.io/completed"
@@ -60,7 +61,7 @@ def advance(workflow: Object, pods: Mapping[str, Object], templates: TemplateSou
         run = _begin(workflow, pods, templates, now)
     except InvalidValue as error:
         return Advance(workflow=_refused(workflow, str(error), now))
-    _look_at_pods(run)
+    look_at_pods(run)
     end = None
     if not run.spec.get("suspend"):
         end = _take_on(run)
@@ -95,47 +96,13 @@ def _begin(workflow: Object, pods: Mapping[str, Object], source: TemplateSource,
         variables=workflow_variables(workflow, arguments),
         execute=execute,
         shutdown=spec.get("shutdown") or "",
+        deadline=workflow_deadline(spec, status.get("startedAt") or format_time(now)),
     )
 
 
 def _is_own(pod: Object, workflow: Object) -> bool:
     owners = [owner.get("uid", "") for owner in pod["metadata"].get("ownerReferences") or ()]
     return workflow["metadata"].get("uid", "") in owners
-
-
-def _look_at_pods(run: Run) -> None:
-    """Bring the nodes of pods up to what their pods did; end pods and gates after a stop."""
-    by_node = {(pod["metadata"].get("annotations") or {}).get(NODE_NAME): pod for pod in run.pods.values()}
-    for node in list(run.tree.by_id.values()):
-        if node["type"] == "Pod":
-            _look_at_pod(run, node, by_node.get(node["name"]))
-        elif node["type"] == "Suspend" and run.shutdown and not is_fulfilled(node):
-            run.tree.mark(node["name"], "Failed", f"Stopped with strategy '{run.shutdown}'")
-
-
-def _look_at_pod(run: Run, node: Object, pod: Object | None) -> None:
-    if pod is None:
-        if node["phase"] == "Running":
-            run.tree.mark(node["name"], "Error", "pod deleted")
-        return
-    if _is_older(node, pod) or is_fulfilled(node) and (node.get("outputs") or {}).get("exitCode") is not None:
-        return
-    fields = assessed(node, pod)
-    phase = fields.pop("phase", node["phase"])
-    run.tree.update(node["name"], **fields)
-    run.tree.mark(node["name"], phase)
-    on_exit = ON_EXIT_LABEL in (pod["metadata"].get("labels") or {})
-    if not run.may_execute(on_exit) and (pod.get("status") or {}).get("phase") not in ENDED:
-        if not is_fulfilled(run.tree.at(node["name"])):
-            run.tree.mark(node["name"], "Failed", f"workflow shutdown with strategy:  {run.shutdown}")
-        if not pod["metadata"].get("deletionTimestamp"):
-            run.delete[pod["metadata"]["name"]] = None
-
-
-def _is_older(node: Object, pod: Object) -> bool:
-    """Whether a pod on its way out belongs to an earlier node of that name, from before a retry."""
-    made = pod["metadata"].get("creationTimestamp")
-    return bool(pod["metadata"].get("deletionTimestamp") and made) and parse_time(made) < parse_time(node["startedAt"])
 
 
 def _take_on(run: Run) -> tuple[str, str] | None:
@@ -149,6 +116,7 @@ def _take_on(run: Run) -> tuple[str, str] | None:
 
 
 def _round(run: Run) -> tuple[str, str] | None:
+    """One look from the root on; how the Workflow ended, once it has."""
     entry = {"template": run.spec["entrypoint"], "arguments": run.spec.get("arguments") or {}}
     try:
         node = execute(run, run.name, Call(target=entry, scope=run.templates.scope))
@@ -157,18 +125,24 @@ def _round(run: Run) -> tuple[str, str] | None:
     if not is_fulfilled(node):
         return None
     hook = _exit_hook(run.spec)
+    ended = None
     if hook is not None and run.may_execute(on_exit=True):
         ended = _run_exit(run, hook, node["phase"])
-        if ended is None:
+        if not is_fulfilled(ended):
             return None
-        if node["phase"] == "Succeeded" and is_failed(ended):
-            return (ended["phase"], ended.get("message", ""))
     if run.shutdown == "Stop" and _has_live_pods(run):
         return None
-    if run.shutdown and node["phase"] != "Succeeded":
-        return (node["phase"], f"Stopped with strategy '{run.shutdown}'")
-    return (node["phase"] if node["phase"] in WORKFLOW_ENDED else "Succeeded",
-            node.get("message", "") if is_failed(node) else "")  # fmt: skip
+    return _end(run, node, ended)
+
+
+def _end(run: Run, node: Object, exit_node: Object | None) -> tuple[str, str]:
+    """Phase and message of a Workflow whose root node, and exit handler if it has one, have ended."""
+    if is_failed(node):
+        stopped = f"Stopped with strategy '{run.shutdown}'"
+        return (node["phase"], stopped if run.shutdown else node.get("message", ""))
+    if exit_node is not None and is_failed(exit_node):
+        return (exit_node["phase"], exit_node.get("message", ""))
+    return ("Succeeded", "")
 
 
 def _has_live_pods(run: Run) -> bool:
@@ -183,16 +157,13 @@ def _exit_hook(spec: Object) -> Mapping[str, Any] | None:
     return hook
 
 
-def _run_exit(run: Run, hook: Mapping[str, Any], phase: str) -> Object | None:
-    """The exit handler's node once it has ended."""
+def _run_exit(run: Run, hook: Mapping[str, Any], phase: str) -> Object:
+    """The exit handler's node, taken on."""
     run.variables |= {"workflow.status": phase, "workflow.failures": failures(run.tree.by_id)}
-    call = Call(target=hook, scope=run.templates.scope, on_exit=True, flag={"hooked": True})
     name = f"{run.name}.onExit"
-    try:
-        node = execute(run, name, call)
-    except ExecutionError:
-        node = run.tree.at(name)
-    return node if is_fulfilled(node) else None
+    with suppress(ExecutionError):  # its node says so
+        execute(run, name, Call(target=hook, scope=run.templates.scope, on_exit=True, flag={"hooked": True}))
+    return run.tree.at(name)
 
 
 def _kept(run: Run, end: tuple[str, str] | None) -> Object:

@@ -136,7 +136,8 @@ def _backoff_s(strategy: Object, tries: int) -> float:
     if not backoff.get("duration"):
         raise InvalidValue("no base duration specified for retryStrategy")
     factor = float(text(backoff.get("factor") or 0))
-    wait_s = duration_s(backoff["duration"], "retryStrategy.backoff.duration") * (factor ** (tries - 1) if factor else 1)
+    base_s = duration_s(backoff["duration"], "retryStrategy.backoff.duration")
+    wait_s = base_s * (factor ** (tries - 1) if factor else 1)
     cap = backoff.get("cap")
     return min(wait_s, duration_s(cap, "retryStrategy.backoff.cap")) if cap else wait_s
 

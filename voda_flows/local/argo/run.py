@@ -72,7 +72,6 @@ class Frame:
             parent=self.template,
         )
 
-
     def new_node(self, node_type: str, phase: str) -> NewNode:
         """A node that runs this template."""
         fields = self.call.fields()
@@ -104,6 +103,7 @@ class Run:
     variables: dict[str, Any]
     execute: Callable[[Run, str, Call], Object]
     shutdown: str = ""
+    deadline: datetime | None = None
     taken: frozenset[str] = frozenset()  # names of pods that are another Workflow's, an older one's of this name
     create: dict[str, Object] = field(default_factory=dict)
     delete: dict[str, None] = field(default_factory=dict)
@@ -117,6 +117,11 @@ class Run:
     def look_again(self, delay_s: float) -> None:
         """Ask to be called again after a time at the latest."""
         self.again_s = delay_s if self.again_s is None else min(self.again_s, delay_s)
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the Workflow's own deadline is over."""
+        return self.deadline is not None and self.deadline <= self.now
 
     def may_execute(self, on_exit: bool) -> bool:
         """Whether pods may still be started: after a stop only those of the exit handler."""

@@ -19,7 +19,8 @@ NAME = re.compile(r"^[a-zA-Z0-9][-a-zA-Z0-9]*$")
 QUANTITY_PATTERN = (
     r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
 )
-TEMPLATE_TYPES = ("container", "script", "steps", "dag", "suspend", "containerSet", "data", "http", "plugin", "resource")
+TEMPLATE_TYPES = ("container", "script", "steps", "dag", "suspend", "containerSet", "data", "http", "plugin",
+                  "resource")  # fmt: skip
 JSON_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object",
               type(None): "null"}  # fmt: skip
 
@@ -50,15 +51,13 @@ def check_template(template: Object, path: str) -> None:
     """
     name = template.get("name", "")
     if name and not NAME.match(name):
-        raise InvalidValue(
-            f'{path}.name: Invalid value: "{name}": {path}.name in body should match \'{NAME.pattern}\''
-        )
+        raise InvalidValue(f"{path}.name: Invalid value: \"{name}\": {path}.name in body should match '{NAME.pattern}'")
     if sum(kind in template for kind in TEMPLATE_TYPES) > 1:
         raise InvalidValue('spec.templates: Invalid value: "array": template must have at most one template type')
     for index, task in enumerate((template.get("dag") or {}).get("tasks") or ()):
         if task.get("depends") and task.get("dependencies"):
             raise InvalidValue(
-                f'{path}.dag.tasks[{index}]: Invalid value: "object": cannot use both \'depends\' and \'dependencies\''
+                f"{path}.dag.tasks[{index}]: Invalid value: \"object\": cannot use both 'depends' and 'dependencies'"
             )
 
 
@@ -133,9 +132,7 @@ def _check_quantity(value: Any, path: str) -> None:  # noqa: ANN401 - any value 
     if not _has_kind(value, SCALAR):
         raise _wrong_type(value, TEXT, path)
     if not re.match(QUANTITY_PATTERN, str(value)):
-        raise InvalidValue(
-            f'{path}: Invalid value: "{value}": {path} in body should match \'{QUANTITY_PATTERN}\''
-        )
+        raise InvalidValue(f"{path}: Invalid value: \"{value}\": {path} in body should match '{QUANTITY_PATTERN}'")
 
 
 def _wrong_type(value: Any, expected: str, path: str) -> InvalidValue:  # noqa: ANN401 - any value of a document

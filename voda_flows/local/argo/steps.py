@@ -21,6 +21,8 @@ from voda_flows.local.argo.scope import aggregate_variables, node_variables, tem
 from voda_flows.local.argo.substitute import substitute
 from voda_flows.objects import Object
 
+COUNTED = frozenset({"Pod", "Steps", "DAG"})  # node types that ``parallelism`` counts
+
 
 def run_steps(run: Run, frame: Frame) -> Object:
     """The node of a Steps template, taken on as far as it goes.
@@ -74,11 +76,14 @@ def _run_group(run: Run, frame: Frame, name: str, group: list[Object]) -> Object
         expanded = [one for step in group for one in _expanded(run, frame, name, step)]
     except InvalidValue as error:
         return run.tree.mark(name, "Error", str(error))
-    boundary_id, running = node_id(run.name, frame.name), dict[str, Object]()
+    boundary_id, running, waits = node_id(run.name, frame.name), dict[str, Object](), False
     for step in expanded:
         child = f"{name}.{step['name']}"
         if not should_run(step.get("when")):
             _skip(run, frame, name, step, f"when '{step['when']}' evaluated false")
+            continue
+        if run.tree.get(child) is None and is_full(run, frame):
+            waits = True
             continue
         try:
             run.execute(run, child, frame.child(step, boundary_id))
@@ -88,7 +93,17 @@ def _run_group(run: Run, frame: Frame, name: str, group: list[Object]) -> Object
             return run.tree.mark(name, "Error", message)
         run.tree.connect(name, child)
         running[child] = step
-    return _group_end(run, name, running)
+    return run.tree.at(name) if waits else _group_end(run, name, running)
+
+
+def is_full(run: Run, frame: Frame) -> bool:
+    """Whether as many steps or tasks of the template run as its ``parallelism`` allows."""
+    limit = frame.template.get("parallelism")
+    if limit is None:
+        return False
+    key = node_id(run.name, frame.name)
+    active = (node for node in run.tree.by_id.values() if node.get("boundaryID") == key and node["type"] in COUNTED)
+    return sum(not is_fulfilled(node) for node in active) >= int(limit)
 
 
 def _expanded(run: Run, frame: Frame, group: str, step: Object) -> list[Object]:

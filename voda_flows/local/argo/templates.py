@@ -39,7 +39,7 @@ def effective_spec(workflow: Object, source: TemplateSource) -> Object:
     namespace = workflow["metadata"].get("namespace") or "default"
     found = source(namespace, reference["name"])
     if found is None:
-        raise InvalidValue(f"workflow templates.argoproj.io \"{reference['name']}\" not found in namespace {namespace}")
+        raise InvalidValue(f'workflow templates.argoproj.io "{reference["name"]}" not found in namespace {namespace}')
     below: Object = found.get("spec") or {}
     own = {key: value for key, value in spec.items() if key != "workflowTemplateRef"}
     joined = {**below, **own}
@@ -77,10 +77,8 @@ class Templates:
         if "templateRef" in call:
             return self._referred(call["templateRef"])
         name = call.get("template", "")
-        if scope.startswith(NAMESPACED):
-            found = self.stored.get(f"{scope}/{name}")
-        else:
-            found = self._own.get(name)
+        stored = scope.startswith(NAMESPACED)
+        found = self.stored.get(f"{scope}/{name}") if stored else self._own.get(name)
         if found is None:
             raise InvalidValue(f"template name '{name}' undefined")
         return found, scope

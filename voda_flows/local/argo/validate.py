@@ -206,9 +206,7 @@ def _check_leaf(template: Object, kind: str, where: str) -> None:
         return
     if kind in POD_KINDS:
         if not template[kind].get("command"):
-            raise InvalidValue(
-                f"{where}.{kind}.command: expected a command; local mode has no image to take one from"
-            )
+            raise InvalidValue(f"{where}.{kind}.command: expected a command; local mode has no image to take one from")
         _check_outputs(template, "path", where)
 
 

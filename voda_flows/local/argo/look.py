@@ -1,0 +1,84 @@
+"""The first half of a reconcile: what pods did, and what a stop or a deadline means for what still runs.
+
+In: a run with the nodes and pods as they were found; it brings the nodes up to that, and notes the pods to be ended.
+Nothing is started here.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from voda_flows.local.argo.assess import ENDED, assessed, deadline_of
+from voda_flows.local.argo.nodes import is_fulfilled
+from voda_flows.local.argo.pods import NODE_NAME, ON_EXIT_LABEL
+from voda_flows.local.argo.run import Run
+from voda_flows.objects import Object, parse_time
+
+LATE = "Step exceeded its deadline"
+
+
+def look_at_pods(run: Run) -> None:
+    """Bring the nodes of pods up to what their pods did; end gates and pods after a stop or a deadline."""
+    by_node = {(pod["metadata"].get("annotations") or {}).get(NODE_NAME): pod for pod in run.pods.values()}
+    late = _is_late(run)
+    for node in list(run.tree.by_id.values()):
+        if node["type"] == "Pod":
+            _look_at_node(run, node, by_node.get(node["name"]))
+        elif node["type"] == "Suspend" and not is_fulfilled(node) and (run.shutdown or late):
+            run.tree.mark(node["name"], "Failed", f"Stopped with strategy '{run.shutdown}'" if run.shutdown else LATE)
+
+
+def _is_late(run: Run) -> bool:
+    """Whether the Workflow's own deadline is over; before that, it is to be looked at again by then."""
+    if run.deadline is None:
+        return False
+    left_s = (run.deadline - run.now).total_seconds()
+    if left_s > 0:
+        run.look_again(left_s)
+    return left_s <= 0
+
+
+def _look_at_node(run: Run, node: Object, pod: Object | None) -> None:
+    if pod is None:
+        if node["phase"] == "Running":
+            run.tree.mark(node["name"], "Error", "pod deleted")
+        return
+    is_known = is_fulfilled(node) and (node.get("outputs") or {}).get("exitCode") is not None
+    if is_known or _is_older(node, pod):
+        return
+    fields = assessed(node, pod)
+    phase = fields.pop("phase", node["phase"])
+    run.tree.update(node["name"], **fields)
+    run.tree.mark(node["name"], phase)
+    if (pod.get("status") or {}).get("phase") not in ENDED:
+        _end_pod_in_time(run, node["name"], pod)
+
+
+def _is_older(node: Object, pod: Object) -> bool:
+    """Whether a pod on its way out belongs to an earlier node of that name, from before a retry."""
+    made = pod["metadata"].get("creationTimestamp")
+    return bool(pod["metadata"].get("deletionTimestamp") and made) and parse_time(made) < parse_time(node["startedAt"])
+
+
+def _end_pod_in_time(run: Run, name: str, pod: Object) -> None:
+    """Note a pod to be ended where a stop or its deadline asks for it."""
+    deadline = deadline_of(pod)
+    stopped = not run.may_execute(ON_EXIT_LABEL in (pod["metadata"].get("labels") or {}))
+    if stopped and not is_fulfilled(run.tree.at(name)):
+        run.tree.mark(name, "Failed", f"workflow shutdown with strategy:  {run.shutdown}")
+    if (stopped or _over(run, deadline)) and not pod["metadata"].get("deletionTimestamp"):
+        run.delete[pod["metadata"]["name"]] = None
+
+
+def _over(run: Run, deadline: datetime | None) -> bool:
+    if deadline is None:
+        return False
+    if deadline > run.now:
+        run.look_again((deadline - run.now).total_seconds())
+    return deadline <= run.now
+
+
+def workflow_deadline(spec: Object, started: str) -> datetime | None:
+    """When the Workflow must have ended, by its ``activeDeadlineSeconds``."""
+    limit_s = spec.get("activeDeadlineSeconds")
+    return None if limit_s is None else parse_time(started) + timedelta(seconds=float(limit_s))
