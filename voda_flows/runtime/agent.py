@@ -300,13 +300,13 @@ def listen(address: str, port: int) -> socket.socket:
 
 def main() -> int:
     """Warm up, listen, serve; the exit code."""
+    os.environ.update(prepare_threads(os.environ))
     try:
         environment = read_agent(os.environ)
         key = read_key(environment.key_file)
     except RuntimeFault as fault:
         LOG.error("cannot start: %s", fault)  # noqa: TRY400: the message says it all
         return 1
-    os.environ.update(prepare_threads(os.environ))
     warmth = warm(environment, LOG)
     LOG.info("warm seconds=%.2f cold_because=%s", warmth.took_s, warmth.why_cold or "-")
     return Agent(environment, key, warmth).serve(listen(environment.pod_ip, AGENT_PORT))

@@ -70,6 +70,7 @@ class Driver:
 
     def run(self) -> End:
         """Live through the segment; how it ended."""
+        self._publish()
         while self._end is None:
             event = self._queue.next(POLL_S)
             text = self._document.changed()
@@ -172,12 +173,13 @@ class Driver:
             return
         life.ended[slot] = code
         assert self._launcher is not None, "ranks are started after the launcher"
-        if life.phase in (RUNNING, DRAINING):
-            self._launcher.exited(life.host, slot, code)
         if code and life.phase == RUNNING:
             LOG.warning("crash host=%s slot=%d code=%d", life.host, slot, code)
             self._crashed_s = time.time()
             self._world.leave(time.monotonic())
+            self._tell_running({"type": "broken"})  # before a world without the crashed rank can be decided
+        if life.phase in (RUNNING, DRAINING):
+            self._launcher.exited(life.host, slot, code)
         if (code or life.phase != RUNNING) and life.living and life.link is not None:
             life.link.send({"type": "kill", "host": life.host})  # a worker lives and dies as a whole
         if not life.living:
@@ -262,6 +264,11 @@ class Driver:
             if life.link is not None:
                 life.link.send({"type": "tell", "host": life.host, "slot": slot, "message": message})
 
+    def _tell_running(self, message: Message) -> None:
+        for life in self._roster:
+            if life.phase == RUNNING:
+                self._tell(life, message)
+
     # the launcher
 
     def _decided(self, event: WorldDecided) -> None:
@@ -305,9 +312,7 @@ class Driver:
             self._tell(life, {"type": "stop"})
 
     def _tell_reset(self, _event: ResetWanted) -> None:
-        for life in self._roster:
-            if life.phase == RUNNING:
-                self._tell(life, {"type": "reset"})
+        self._tell_running({"type": "reset"})
 
     def _resetting(self, _event: Resetting) -> None:
         self._world.leave(time.monotonic())
@@ -327,9 +332,7 @@ class Driver:
         self._stopping = True
         if not self._begun:
             self._end = self._story.nothing_done(STOPPED, f"stopped before it began: {why}")
-        for life in self._roster:
-            if life.phase == RUNNING:
-                self._tell(life, {"type": "stop"})
+        self._tell_running({"type": "stop"})
 
     # what follows
 

@@ -18,7 +18,7 @@ import threading
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 FD_VARIABLE = "VODA_RANK_FD"
 EXIT_ORPHAN = 71  # EX_OSERR of sysexits.h: the agent has gone
@@ -30,11 +30,13 @@ class Link:
     Attributes:
         stop: set when the job is to checkpoint and end.
         reset: set when the world is to be left for a new one; cleared by who leaves it.
+        on_broken: called, in the reading thread, when another rank is gone.
     """
 
     def __init__(self, connection: socket.socket | None = None) -> None:
         self.stop = threading.Event()
         self.reset = threading.Event()
+        self.on_broken: Callable[[], None] = lambda: None
         self._called = threading.Event()  # by `join`, or by a stop that comes before it
         self._join_given = False
         self._closing = False
@@ -101,6 +103,8 @@ class Link:
             self.ask_to_stop()
         elif kind == "reset":
             self.reset.set()
+        elif kind == "broken":
+            self.on_broken()
 
 
 def open_link() -> Link:

@@ -48,6 +48,7 @@ class Session:
         self.world = world
         self._options = options
         self._link = link
+        link.on_broken = world.cut
         self._store = Store.from_environment()
         self._exchange = Exchange(world, link, options)
         for name, optimizer in state.optimizers().items():

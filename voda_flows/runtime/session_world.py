@@ -11,6 +11,8 @@ import contextlib
 import os
 from typing import TYPE_CHECKING, Protocol
 
+from voda_flows.runtime.gloo_sockets import GlooSockets
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -45,6 +47,9 @@ class World(Protocol):
     def leave(self) -> None:
         """Leave it; `join` may follow."""
 
+    def cut(self) -> None:
+        """From any thread: a rank of this world is gone, so no collective of it is worth waiting for."""
+
     def add_up(self, tensor: torch.Tensor, name: str) -> None:
         """Replace `tensor` by its sum over the ranks; `name` is the same for the same use."""
 
@@ -69,6 +74,9 @@ class Alone:
 
     def leave(self) -> None:
         """Nothing to leave."""
+
+    def cut(self) -> None:
+        """Nobody to wait for."""
 
     def add_up(self, tensor: torch.Tensor, name: str) -> None:
         """A sum of one."""
@@ -98,17 +106,23 @@ class HorovodWorld:
         import horovod.torch as hvd
 
         self._hvd = hvd
+        self._sockets = GlooSockets()
         self._takes_cuda = bool(hvd.nccl_built()) or bool(hvd.cuda_built())
 
     def join(self) -> None:
         """Enter the world of the rendezvous: blocks until all its ranks are there."""
-        self._hvd.init()
+        with self._sockets.opened_here():
+            self._hvd.init()
         self.rank = int(self._hvd.rank())
         self.size = int(self._hvd.size())
 
     def leave(self) -> None:
         """Shut Horovod down; also after a broken collective."""
         self._hvd.shutdown()
+
+    def cut(self) -> None:
+        """Have every collective of this world fail, here and in the ranks that are connected with this one."""
+        self._sockets.cut()
 
     def add_up(self, tensor: torch.Tensor, name: str) -> None:
         """Sum over the ranks, in place."""
@@ -146,6 +160,7 @@ class HorovodWorld:
         try:
             yield
         except HorovodInternalError as error:
+            self.cut()
             raise WorldBroken(str(error)) from error
 
     @contextlib.contextmanager

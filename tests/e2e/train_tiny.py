@@ -1,0 +1,36 @@
+"""A training script for tests of the driver: a tiny model whose step takes as long as it is told.
+
+``python train_tiny.py STEPS STEP_S``: 8 samples an epoch and rank do not matter here, only steps do.
+"""
+
+import sys
+import time
+
+import torch
+
+from voda_flows.runtime import session
+
+STEPS, STEP_S = int(sys.argv[1]), float(sys.argv[2])
+torch.manual_seed(0)
+torch.set_num_threads(1)
+model = torch.nn.Linear(16, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
+samples = torch.randn(STEPS * 12, 16)
+sampler = session.Sampler(len(samples), batch=12)
+state = session.State(model=model, optimizer=optimizer, sampler=sampler)
+
+
+@session.elastic(session.Options(report_every=10))
+def train(state: session.State) -> None:
+    """One epoch of STEPS steps."""
+    for _epoch in session.epochs(state, 1):
+        for indices in sampler:
+            optimizer.zero_grad()
+            loss = model(samples[indices]).pow(2).mean()
+            loss.backward()
+            optimizer.step()
+            time.sleep(STEP_S)
+            session.commit(state, loss)
+
+
+train(state)
