@@ -147,26 +147,30 @@ class AgentLink:
         return handshake.finish(_next_line(connection, lines, waiting)), waiting
 
     def _listen(self, connection: socket.socket, lines: LineBuffer, waiting: list[bytes]) -> None:
-        """Take messages until the end; ask for a sign of life when it is quiet."""
+        """Take messages until the end; give and ask for signs of life."""
         channel = self._channel
         assert channel is not None, "the handshake is over"
-        connection.settimeout(self._terms.timeout_s / 3)
-        heard_s = time.monotonic()
+        quiet_s = self._terms.timeout_s / 3
+        connection.settimeout(quiet_s)
+        heard_s = pinged_s = time.monotonic()
         while True:
             for line in waiting:
                 self._terms.tell(Heard(self, channel.open(line)))
+            waiting = []
             try:
                 received = connection.recv(_RECEIVE_BYTES)
             except socket.timeout:  # noqa: UP041: another class before Python 3.10
                 if time.monotonic() - heard_s > self._terms.timeout_s:
                     raise ConnectionError(f"silent for {self._terms.timeout_s:g} s") from None
+            else:
+                if not received:
+                    return
+                heard_s = time.monotonic()
+                waiting = lines.feed(received)
+            # However much the agent says: it must hear from us too, or takes us for dead.
+            if time.monotonic() - pinged_s >= quiet_s:
                 self.send({"type": "ping"})
-                waiting = []
-                continue
-            if not received:
-                return
-            heard_s = time.monotonic()
-            waiting = lines.feed(received)
+                pinged_s = time.monotonic()
 
 
 def _next_line(connection: socket.socket, lines: LineBuffer, waiting: list[bytes]) -> bytes:
