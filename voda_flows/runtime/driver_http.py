@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,6 +19,11 @@ REQUEST_TIMEOUT_S = 5.0
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Who asks has short patience and may be gone before the answer: no news. All else is a defect, told."""
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]  # typed for sockets only
+
 
 def serve(board: Board, address: str, port: int) -> ThreadingHTTPServer:
     """Answer from a thread of its own until ``shutdown`` is called on what is returned."""
@@ -26,7 +32,7 @@ def serve(board: Board, address: str, port: int) -> ThreadingHTTPServer:
         timeout = REQUEST_TIMEOUT_S
         protocol_version = "HTTP/1.1"
 
-        def do_GET(self) -> None:  # noqa: N802: the name that http.server calls
+        def do_GET(self) -> None:
             status, kind, text = answer(board, self.path)
             body = text.encode()
             self.send_response(status)
