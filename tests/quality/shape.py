@@ -1,6 +1,7 @@
 """Measures the shape of the sources: lines of files, code lines and parameters of functions, depth of nesting.
 
-A function's code lines are those that are neither blank, nor comment only, nor its docstring.
+A function's code lines are those that are neither blank, nor comment only, nor its docstring, nor a function's inside it
+(that one is counted by itself).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("scheduler_core", "voda_flows", "workloads", "deploy")
+FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 NESTING = (ast.If, ast.For, ast.While, ast.With, ast.Try, ast.Match, ast.AsyncFor, ast.AsyncWith)
 
 
@@ -36,12 +38,16 @@ def file_lines(path: Path) -> int:
     return len(path.read_text(encoding="utf-8").splitlines())
 
 
+def _span(node: ast.stmt) -> range:
+    return range(node.lineno, (node.end_lineno or node.lineno) + 1)
+
+
 def _code_lines(function: ast.FunctionDef | ast.AsyncFunctionDef, source: list[str]) -> int:
-    body = function.body
-    has_docstring = ast.get_docstring(function, clean=False) is not None
-    docstring = range(body[0].lineno, (body[0].end_lineno or body[0].lineno) + 1) if has_docstring else range(0)
-    numbers = range(function.lineno, (function.end_lineno or function.lineno) + 1)
-    texts = (source[number - 1].strip() for number in numbers if number not in docstring)
+    inner = [node for node in ast.walk(function) if isinstance(node, FUNCTION) and node is not function]
+    skipped = {number for node in inner for number in _span(node)}
+    if ast.get_docstring(function, clean=False) is not None:
+        skipped.update(_span(function.body[0]))
+    texts = (source[number - 1].strip() for number in _span(function) if number not in skipped)
     return sum(bool(text) and not text.startswith("#") for text in texts)
 
 
@@ -66,7 +72,7 @@ def functions(*folders: str) -> Iterator[FunctionShape]:
     for path in python_files(*folders):
         text = path.read_text(encoding="utf-8")
         for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            if isinstance(node, FUNCTION):
                 yield FunctionShape(
                     where=f"{path.relative_to(ROOT)}:{node.lineno} {node.name}",
                     code_lines=_code_lines(node, text.splitlines()),
