@@ -8,8 +8,8 @@ from scheduler_core.errors import NotFound
 from voda_flows.cli import jobs, output
 from voda_flows.cli.options import Shared, shared_options
 from voda_flows.cli.verbs import verb
+from voda_flows.local.store import LocalStore
 from voda_flows.objects import Object
-from voda_flows.store import ObjectStore
 
 _LOOK_S = 1.0
 
@@ -41,7 +41,7 @@ def command(shared: Shared, names: tuple[str, ...], *, everything: bool, wait: b
         output.story("nothing to delete")
 
 
-def _until_gone(store: ObjectStore, body: Object) -> None:
+def _until_gone(store: LocalStore, body: Object) -> None:
     """Wait until the Workflow is gone, or another one has its name."""
     meta = body["metadata"]
     while True:

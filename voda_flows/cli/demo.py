@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import click
@@ -33,6 +34,7 @@ def command(context: click.Context, /, folder: Path, *, keep: bool) -> None:
     folder = folder.absolute()
     root, home = demo.root_folder(), demo.prepare_folder(folder)
     good = False
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # whoever ends us, nothing is left running
     try:
         store = demo.start(home)
         director = demo.Director(store=store, root=root)

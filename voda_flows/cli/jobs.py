@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from scheduler_core.errors import InvalidValue, NotFound
 from voda_flows.config import near_miss
+from voda_flows.local.store import LocalStore
 from voda_flows.objects import Object
+from voda_flows.report.files import job_folder, read_files
 from voda_flows.report.lives import JobLife, lives
 from voda_flows.report.times import seconds
-from voda_flows.store import ObjectStore
 from voda_flows.workflows.parameters import JOB_TEMPLATE, PARAMETERS
 
 LATEST = "@latest"
@@ -31,7 +33,7 @@ class Named:
     lives: tuple[JobLife, ...]
 
 
-def find(store: ObjectStore, namespace: str | None, name: str) -> Named:
+def find(store: LocalStore, namespace: str | None, name: str) -> Named:
     """The Workflow and jobs of a name.
 
     Args:
@@ -58,14 +60,14 @@ def find(store: ObjectStore, namespace: str | None, name: str) -> Named:
     return Named(workflow=workflow, lives=chosen)
 
 
-def read(store: ObjectStore, workflow: Object) -> tuple[JobLife, ...]:
+def read(store: LocalStore, workflow: Object) -> tuple[JobLife, ...]:
     """The jobs of one Workflow, with their pods; a job whose engine has not looked yet counts as queued."""
     meta = workflow["metadata"]
     found = lives(workflow, store.list("Pod", meta["namespace"], {_WORKFLOW_LABEL: meta["name"]}))
-    return found or _unseen(workflow)
+    return tuple(_with_progress(life, store.home) for life in found) or _unseen(workflow)
 
 
-def workflows(store: ObjectStore, namespace: str | None, labels: dict[str, str] | None = None) -> list[Object]:
+def workflows(store: LocalStore, namespace: str | None, labels: dict[str, str] | None = None) -> list[Object]:
     """The users' Workflows in order of creation: those that a CronWorkflow made (the scheduler's) are left out."""
     found = [
         workflow
@@ -77,7 +79,7 @@ def workflows(store: ObjectStore, namespace: str | None, labels: dict[str, str] 
     )
 
 
-def everything(store: ObjectStore, namespace: str | None, labels: dict[str, str] | None = None) -> tuple[JobLife, ...]:
+def everything(store: LocalStore, namespace: str | None, labels: dict[str, str] | None = None) -> tuple[JobLife, ...]:
     """All jobs (of Workflows with these labels), in order of submission."""
     pods: dict[tuple[str, str], list[Object]] = {}
     for pod in store.list("Pod", namespace):
@@ -86,8 +88,20 @@ def everything(store: ObjectStore, namespace: str | None, labels: dict[str, str]
     found: list[JobLife] = []
     for workflow in workflows(store, namespace, labels):
         meta = workflow["metadata"]
-        found += lives(workflow, pods.get((meta["namespace"], meta["name"]), ())) or _unseen(workflow)
+        seen = lives(workflow, pods.get((meta["namespace"], meta["name"]), ()))
+        found += tuple(_with_progress(life, store.home) for life in seen) or _unseen(workflow)
     return tuple(sorted(found, key=lambda life: (life.submitted_s, life.id)))
+
+
+def _with_progress(life: JobLife, home: Path) -> JobLife:
+    """A job between two segments with the progress of its checkpoint: only a driver at work says how much is left."""
+    if life.phase not in ("Queued", "Starting", "Stopping") or len(life.segments) < 2:
+        return life
+    for files in reversed(read_files(job_folder(home, life)).values()):
+        epoch, step = files.end.get("epoch"), files.end.get("step")
+        if isinstance(epoch, int | float) and isinstance(step, int) and epoch > 0:
+            return replace(life, done=step, total=max(step, round(step * float(life.asked.get("epochs", "1")) / epoch)))
+    return replace(life, done=0, total=0)
 
 
 def _unseen(workflow: Object) -> tuple[JobLife, ...]:
@@ -119,7 +133,7 @@ def _unseen(workflow: Object) -> tuple[JobLife, ...]:
     )
 
 
-def _workflow(store: ObjectStore, namespace: str | None, name: str) -> Object:
+def _workflow(store: LocalStore, namespace: str | None, name: str) -> Object:
     """The Workflow of that name."""
     if namespace is not None:
         try:
@@ -136,7 +150,7 @@ def _workflow(store: ObjectStore, namespace: str | None, name: str) -> Object:
     return found[0]
 
 
-def _latest(store: ObjectStore, namespace: str | None) -> Object:
+def _latest(store: LocalStore, namespace: str | None) -> Object:
     """The Workflow that was made last."""
     found = workflows(store, namespace)
     if not found:

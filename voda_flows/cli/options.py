@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 import click
 
 from scheduler_core.errors import InvalidValue, NotFound
-from voda_flows.store import ObjectStore
+from voda_flows.local.store import LocalStore
 from voda_flows.worlds import open_store
 
 DEFAULT_HOME: Final = "~/.voda"
@@ -36,7 +36,7 @@ class Shared:
     output: str = ""
     labels: dict[str, str]
 
-    def store(self) -> ObjectStore:
+    def store(self) -> LocalStore:
         """Open the world's objects.
 
         Raises:

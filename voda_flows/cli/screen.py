@@ -20,9 +20,9 @@ from voda_flows.cli import snapshot
 from voda_flows.cli.columns import COLOURS
 from voda_flows.cli.settings import settings
 from voda_flows.cli.snapshot import NodeView, Snapshot
+from voda_flows.local.store import LocalStore
 from voda_flows.report.lives import ENDED, JobLife
 from voda_flows.report.times import short
-from voda_flows.store import ObjectStore
 
 #: Progress files grow without a change of the store; and ages go on.
 _LOOK_S: Final = 1.0
@@ -36,7 +36,7 @@ _PALETTE: Final = ("cyan", "magenta", "yellow", "green", "blue", "red", "bright_
 Note = Callable[[], str]
 
 
-def watch(store: ObjectStore, namespace: str | None, *, until: Callable[[], bool], note: Note = str) -> None:
+def watch(store: LocalStore, namespace: str | None, *, until: Callable[[], bool], note: Note = str) -> None:
     """Show the world until ``until`` says that it is enough.
 
     Args:
@@ -49,7 +49,7 @@ def watch(store: ObjectStore, namespace: str | None, *, until: Callable[[], bool
     show(_moments(store, namespace, until), store, note)
 
 
-def _moments(store: ObjectStore, namespace: str | None, until: Callable[[], bool]) -> Iterator[tuple[Snapshot, bool]]:
+def _moments(store: LocalStore, namespace: str | None, until: Callable[[], bool]) -> Iterator[tuple[Snapshot, bool]]:
     """The world after changes, never more often than eyes can follow, and whether this is the last look."""
     while True:
         revision, enough = store.revision(), until()
@@ -60,7 +60,7 @@ def _moments(store: ObjectStore, namespace: str | None, until: Callable[[], bool
         store.wait(revision, _LOOK_S - _BLINK_S)
 
 
-def _draw(moments: Iterable[tuple[Snapshot, bool]], store: ObjectStore, note: Note) -> None:
+def _draw(moments: Iterable[tuple[Snapshot, bool]], store: LocalStore, note: Note) -> None:
     """On a terminal."""
     console = Console()
     with Live(console=console, auto_refresh=False, vertical_overflow="crop") as live:
@@ -69,7 +69,7 @@ def _draw(moments: Iterable[tuple[Snapshot, bool]], store: ObjectStore, note: No
             live.update(picture(now, waiting, note=note(), height=console.height), refresh=True)
 
 
-def _tell(moments: Iterable[tuple[Snapshot, bool]], _store: ObjectStore, note: Note) -> None:
+def _tell(moments: Iterable[tuple[Snapshot, bool]], _store: LocalStore, note: Note) -> None:
     """In lines: one when something changed that a reader would notice, and one now and then."""
     said, said_s, noted = "", 0.0, ""
     for now, last in moments:

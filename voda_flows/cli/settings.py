@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from scheduler_core.errors import NotFound
 from voda_flows.config import CONFIG_MAP, DEFAULT_NAMESPACE, Settings
-from voda_flows.store import ObjectStore
+from voda_flows.local.store import LocalStore
 
 
-def settings(store: ObjectStore) -> Settings:
+def settings(store: LocalStore) -> Settings:
     """The settings, defaults where nothing was set.
 
     Raises:

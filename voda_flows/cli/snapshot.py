@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from voda_flows.cli import jobs
 from voda_flows.config import DEFAULT_NAMESPACE, Settings
+from voda_flows.local.store import LocalStore
 from voda_flows.objects import Object
 from voda_flows.report.history import decisions, history
 from voda_flows.report.lives import ENDED, JobLife
-from voda_flows.store import ObjectStore
 
 GPU = "nvidia.com/gpu"
 _DECISIONS = 5
@@ -56,7 +56,7 @@ class Snapshot:
         return tuple(life for life in self.lives if life.phase == "Queued")
 
 
-def take(store: ObjectStore, namespace: str | None) -> Snapshot:
+def take(store: LocalStore, namespace: str | None) -> Snapshot:
     """Look at the world now."""
     everyone = jobs.everything(store, None)
     return Snapshot(

@@ -15,8 +15,8 @@ from voda_flows.cli.documents import MAX_BYTES, parse
 from voda_flows.cli.options import Shared, shared_options
 from voda_flows.cli.prepare import Wishes, apply, prepared
 from voda_flows.cli.verbs import verb
+from voda_flows.local.store import LocalStore
 from voda_flows.objects import Object
-from voda_flows.store import ObjectStore
 
 
 class Asked(TypedDict):
@@ -64,7 +64,7 @@ def command(shared: Shared, files: tuple[str, ...], **asked: Unpack[Asked]) -> N
     context.exit(_stay(store, shared, [body for body, _ in made if body["kind"] == "Workflow"], asked))
 
 
-def _stay(store: ObjectStore, shared: Shared, submitted: Sequence[Object], asked: Asked) -> int:
+def _stay(store: LocalStore, shared: Shared, submitted: Sequence[Object], asked: Asked) -> int:
     """Watch, follow or wait, as asked; the exit code."""
     if not (asked["watch"] or asked["log"] or asked["wait"]):
         return 0

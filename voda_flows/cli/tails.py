@@ -11,9 +11,9 @@ from typing import Final
 
 import click
 
+from voda_flows.local.store import LocalStore
 from voda_flows.objects import Object
 from voda_flows.report.times import seconds
-from voda_flows.store import ObjectStore
 
 #: Log files grow without a change of the store, so a follower looks this often.
 _LOOK_S: Final = 0.2
@@ -91,7 +91,7 @@ class Reader:
         tails: By pod uid, in order of their start; grows as pods come.
     """
 
-    store: ObjectStore
+    store: LocalStore
     home: Path
     workflow: Object
     chosen: Chosen

@@ -19,11 +19,11 @@ from voda_flows.demo.script import ACTS, Act
 from voda_flows.demo.verify import Check, checks
 from voda_flows.local import up as local
 from voda_flows.local.engine import is_running
+from voda_flows.local.store import LocalStore
 from voda_flows.report.gather import gather
 from voda_flows.report.lives import ENDED
 from voda_flows.report.page import page
 from voda_flows.report.record import Record, document
-from voda_flows.store import ObjectStore
 from voda_flows.worlds import open_store
 
 NODES: Final = "2x2"
@@ -49,7 +49,7 @@ class Director:
         since_s: When the last act was.
     """
 
-    store: ObjectStore
+    store: LocalStore
     root: Path
     clock: Callable[[], float] = time.monotonic
     left: list[Act] = field(default_factory=lambda: list(ACTS))
@@ -144,7 +144,7 @@ def prepare_folder(folder: Path) -> Path:
     return home
 
 
-def start(home: Path) -> ObjectStore:
+def start(home: Path) -> LocalStore:
     """Bring up the demo's world."""
     store = open_store(home)
     configure(store, SETTINGS)
@@ -152,7 +152,7 @@ def start(home: Path) -> ObjectStore:
     return store
 
 
-def conclude(store: ObjectStore, folder: Path) -> Outcome:
+def conclude(store: LocalStore, folder: Path) -> Outcome:
     """Gather the record, hold it against what it must show, and write page and record into the folder."""
     made = gather(store, folder / "home", jobs.everything(store, NAMESPACE))
     found = tuple(checks(made, len(ACTS)))

@@ -169,7 +169,7 @@ def _life(nodes: Tree, root: Object, pods: Mapping[str, Object]) -> JobLife:
     asked, inside = parameters(root), nodes.within(root["id"])
     segments = _segments(nodes, inside, pods)
     name, meta = asked.get("job-name", "train"), nodes.workflow["metadata"]
-    drivers = [_counts(node) for node in inside if node.get("templateName") == "driver"]
+    drivers = [_counts(node) for node in inside if _is(node, "driver") and node.get("phase") not in ("Failed", "Error")]
     phase = _phase(nodes.workflow, root, segments)
     return JobLife(
         id=f"{meta['uid']}/{name}",

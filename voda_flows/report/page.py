@@ -23,10 +23,11 @@ _CHARTS: Final = (
 )
 _PATTERNS: Final = """<svg width="0" height="0" style="position:absolute;min-width:0" aria-hidden="true"><defs>
 <pattern id="wait" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
-<rect width="6" height="6" fill="var(--row)"/><rect width="2" height="6" fill="var(--soft)" opacity=".55"/></pattern>
+<rect width="6" height="6" fill="var(--row)"/>
+<rect width="2" height="6" fill="var(--soft)" opacity=".55"/></pattern>
 <pattern id="warming" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
-<rect width="6" height="6" fill="var(--sheet)" opacity=".45"/><rect width="2.5" height="6" fill="var(--sheet)" opacity=".55"/>
-</pattern></defs></svg>"""
+<rect width="6" height="6" fill="var(--sheet)" opacity=".45"/>
+<rect width="2.5" height="6" fill="var(--sheet)" opacity=".55"/></pattern></defs></svg>"""
 
 
 def page(made: Record, title: str) -> str:
