@@ -100,7 +100,6 @@ def _main(program: str) -> None:
     from voda_flows.runtime.program import parse_command, stand_in_place
 
     os.environ.update(agent_warm.prepare_threads(os.environ))
-    import horovod.torch.elastic
     import torch._dynamo  # noqa: F401
 
     import voda_flows.runtime.agent
@@ -116,7 +115,7 @@ def _main(program: str) -> None:
         pid = os.fork()
         if pid == 0:
             _be_agent(order)
-        print(json.dumps({"pid": pid}), flush=True)
+        os.write(1, (json.dumps({"pid": pid}) + "\n").encode())
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
 
 

@@ -7,6 +7,7 @@ as in local mode; waits are for events (a status, a line of a log, an end) with 
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import json
 import os
@@ -118,14 +119,14 @@ class Job:
         }  # fmt: skip
         beside = self.document.with_suffix(".new")
         beside.write_text(json.dumps(body))
-        os.replace(beside, self.document)
+        beside.replace(self.document)
         return time.time()
 
     def await_warm(self, *workers: str) -> None:
         """Wait until these agents listen."""
         for worker in workers:
             pod = self.workers[worker]
-            until(lambda pod=pod: _listens(pod), f"agent {worker} warm", pod, WARM_LIMIT_S)
+            until(functools.partial(_listens, pod), f"agent {worker} warm", pod, WARM_LIMIT_S)
 
     def pids(self, worker: str) -> list[int]:
         """Process ids of a worker's ranks."""

@@ -305,7 +305,7 @@ def main() -> int:
         environment = read_agent(os.environ)
         key = read_key(environment.key_file)
     except RuntimeFault as fault:
-        LOG.error("cannot start: %s", fault)  # noqa: TRY400: the message says it all
+        LOG.error("cannot start: %s", fault)  # noqa: TRY400 - the message says it all
         return 1
     warmth = warm(environment, LOG)
     LOG.info("warm seconds=%.2f cold_because=%s", warmth.took_s, warmth.why_cold or "-")

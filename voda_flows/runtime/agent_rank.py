@@ -7,6 +7,7 @@ rank leads a session of its own, so that it is ended with all it started, and di
 from __future__ import annotations
 
 import atexit
+import contextlib
 import ctypes
 import logging
 import os
@@ -14,8 +15,9 @@ import signal
 import socket
 import sys
 import traceback
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Mapping, NoReturn, Sequence
+from typing import TYPE_CHECKING, NoReturn
 
 from voda_flows.runtime.lines import LineBuffer
 from voda_flows.runtime.program import run
@@ -69,10 +71,8 @@ class RankProcess:
 
     def kill(self) -> None:
         """End it and all it started, at once."""
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
 
     def reap(self) -> int | None:
         """Its exit code when it has ended (negative for a signal), else None."""
@@ -116,10 +116,10 @@ def _become_rank(order: RankOrder, connection: socket.socket, close: Sequence[in
         os.environ[RANK_FD] = str(connection.fileno())
         if order.program is None:
             connection.set_inheritable(True)
-            os.execv("/bin/sh", ["sh", "-c", order.command])
+            os.execv("/bin/sh", ["sh", "-c", order.command])  # noqa: S606 - the user's own command
         connection.detach()  # the descriptor is the session's now
         code = _run_program(order.program)
-    except BaseException:  # noqa: BLE001: the interpreter itself would print it and end
+    except BaseException:  # noqa: BLE001 - the interpreter itself would print it and end
         traceback.print_exc()
     finally:
         sys.stdout.flush()
@@ -131,7 +131,7 @@ def _run_program(program: Program) -> int:
     try:
         return run(program)
     finally:
-        atexit._run_exitfuncs()  # noqa: SLF001: a forked process ends by os._exit, which leaves them out
+        atexit._run_exitfuncs()  # noqa: SLF001 - a forked process ends by os._exit, which leaves them out
 
 
 def _leave_agent(close: Sequence[int]) -> None:

@@ -6,12 +6,13 @@ Nothing here computes: a tensor operation would start threads and a CUDA call a 
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from voda_flows.runtime.program import imports_of, parse_command, stand_in_place
 
@@ -60,7 +61,7 @@ def warm(environment: AgentEnvironment, log: logging.Logger) -> Warmth:
     for name in dict.fromkeys(modules):
         try:
             importlib.import_module(name)
-        except Exception as fault:  # noqa: BLE001: a module of the user's may raise anything
+        except Exception as fault:  # noqa: BLE001 - a module of the user's may raise anything
             log.warning("warm module=%s skipped=%r", name, str(fault)[:200])
     why_cold = _why_cold(program)
     return Warmth(program=None if why_cold else program, why_cold=why_cold, took_s=time.monotonic() - began_s)
@@ -80,6 +81,6 @@ def _why_cold(program: Program | None) -> str:
 def os_threads() -> int:
     """Threads of this process that the system knows; 1 where it cannot be asked."""
     try:
-        return len(os.listdir("/proc/self/task"))
+        return len(list(Path("/proc/self/task").iterdir()))
     except OSError:
         return 1

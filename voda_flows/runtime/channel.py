@@ -152,14 +152,16 @@ class DriverHandshake:
         if found.get("voda") != VERSION:
             raise Refused(f"expected an agent of version {VERSION}, got {found.get('voda')!r}")
         self._shared = _shared(self._party, _text(found, "nonce"), self._nonce)
-        return encode({
-            "type": "prove",
-            "job": self._party.job,
-            "segment": self._party.segment,
-            "driver_uid": self._party.driver_uid,
-            "nonce": self._nonce,
-            "proof": _mac(self._key, b"driver", *self._shared).hex(),
-        })
+        return encode(
+            {
+                "type": "prove",
+                "job": self._party.job,
+                "segment": self._party.segment,
+                "driver_uid": self._party.driver_uid,
+                "nonce": self._nonce,
+                "proof": _mac(self._key, b"driver", *self._shared).hex(),
+            }
+        )
 
     def finish(self, line: bytes) -> Channel:
         """Check the agent's proof; the channel when it holds.

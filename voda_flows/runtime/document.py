@@ -7,10 +7,10 @@ meant for this very driver. First stop on the way document -> driver -> agents -
 from __future__ import annotations
 
 import json
-import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Mapping
+from typing import Any
 
 from voda_flows.runtime.errors import BadDocument
 
@@ -117,7 +117,7 @@ class DocumentFile:
     def changed(self) -> str | None:
         """The text when it is another than at the last call, else None (also when there is no file or no text)."""
         try:
-            found = os.stat(self._path)
+            found = self._path.stat()
             signature = (found.st_ino, found.st_mtime_ns, found.st_size)
             if signature == self._signature:
                 return None
@@ -128,7 +128,7 @@ class DocumentFile:
         return text if text.strip() else None
 
 
-def _workers(found: Any) -> tuple[Worker, ...]:
+def _workers(found: object) -> tuple[Worker, ...]:
     if not isinstance(found, list):
         raise BadDocument(f"allocation document at $.workers: expected a list, got {found!r}")
     workers = tuple(_worker(item, f"$.workers[{index}]") for index, item in enumerate(found))
@@ -138,7 +138,7 @@ def _workers(found: Any) -> tuple[Worker, ...]:
     return workers
 
 
-def _worker(found: Any, path: str) -> Worker:
+def _worker(found: object, path: str) -> Worker:
     if not isinstance(found, dict):
         raise BadDocument(f"allocation document at {path}: expected an object, got {found!r}")
     return Worker(

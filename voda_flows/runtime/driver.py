@@ -38,7 +38,7 @@ def main() -> int:
         driver = Driver(environment, key, board, queue)
         end = driver.run()
     except RuntimeFault as fault:
-        LOG.error("cannot go on: %s", fault)  # noqa: TRY400: the message says it all
+        LOG.error("cannot go on: %s", fault)  # noqa: TRY400 - the message says it all
         return 1
     if environment.segment_folder.exists():
         write_end(environment.segment_folder, end)

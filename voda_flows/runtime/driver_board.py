@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, Dict, List
+from typing import Any
 
-Row = Dict[str, Any]
+Row = dict[str, Any]
 
 _GAUGES = (
     ("voda_job_step", "step", "Steps made."),
@@ -22,7 +22,7 @@ class Board:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._status: dict[str, Any] = {}
-        self._rows: List[Row] = []
+        self._rows: list[Row] = []
 
     def publish(self, status: dict[str, Any]) -> None:
         """Replace the status; the caller does not change it any more."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from typing import Callable, Mapping, Sequence, Union
+from typing import Callable, Union
 
 from voda_flows.runtime.driver_link import Heard, LinkDown, LinkUp
 from voda_flows.runtime.launch import Member
@@ -89,7 +90,7 @@ class LauncherEvents:
         """See ``launch.Events``."""
         self._queue.put(Admit(host, slot, environment))
 
-    def reset(self, why: str) -> None:  # noqa: ARG002: for adapters that say more
+    def reset(self, why: str) -> None:  # noqa: ARG002 - for adapters that say more
         """See ``launch.Events``."""
         self._queue.put(ResetWanted())
 

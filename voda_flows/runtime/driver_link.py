@@ -159,7 +159,7 @@ class AgentLink:
             waiting = []
             try:
                 received = connection.recv(_RECEIVE_BYTES)
-            except socket.timeout:  # noqa: UP041: another class before Python 3.10
+            except socket.timeout:
                 if time.monotonic() - heard_s > self._terms.timeout_s:
                     raise ConnectionError(f"silent for {self._terms.timeout_s:g} s") from None
             else:

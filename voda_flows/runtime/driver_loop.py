@@ -8,12 +8,20 @@ before the others hear of it, so training stands still only for the change of th
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Callable, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Callable
 
 from voda_flows.runtime.channel import Party
 from voda_flows.runtime.document import Addressee, Allocation, DocumentFile, Worker, parse, why_ignored
 from voda_flows.runtime.driver_events import (
-    Admit, Event, EventQueue, LauncherEnded, LauncherEvents, Resetting, ResetWanted, Terminated, WorldDecided,
+    Admit,
+    EventQueue,
+    LauncherEnded,
+    LauncherEvents,
+    Resetting,
+    ResetWanted,
+    Terminated,
+    WorldDecided,
 )  # fmt: skip
 from voda_flows.runtime.driver_link import AgentLink, Heard, LinkDown, LinkTerms, LinkUp
 from voda_flows.runtime.driver_resizes import STOP, Resize, Resizes, kind_of
@@ -104,7 +112,7 @@ class Driver:
         try:
             allocation = parse(text)
         except BadDocument as fault:
-            LOG.error("%s", fault)  # noqa: TRY400: the message says it all
+            LOG.error("%s", fault)  # noqa: TRY400 - the message says it all
             return
         seen = self._allocation.generation if self._allocation else -1
         reason = why_ignored(allocation, self._me, seen)
@@ -147,7 +155,8 @@ class Driver:
             self._start_ranks(life)
 
     def _start_ranks(self, life: Life) -> None:
-        assert self._launcher is not None and life.link is not None, "a life begins with a document"
+        assert self._launcher is not None, "a life begins with a document"
+        assert life.link is not None, "a life begins with a connection"
         life.phase = STARTING
         for slot in life.slots:
             environment = {**self._story.rank_environment(), **self._launcher.environment(life.host, slot)}
@@ -373,9 +382,9 @@ class Driver:
     def _keep_limits(self, now_s: float) -> None:
         if not self._begun or self._allocation is None:
             return
-        if not any(life.living for life in self._roster if life.phase == RUNNING):
-            self._end = self._story.all_ended(stopping=self._stopping)
-        elif self._give_up_s is not None and now_s > self._give_up_s:
+        if not any(life.living for life in self._roster if life.phase == RUNNING) or (
+            self._give_up_s is not None and now_s > self._give_up_s
+        ):
             self._end = self._story.all_ended(stopping=self._stopping)
         elif self._roster.num_standing() < self._allocation.min_workers and not self._stopping:
             self._end = self._story.failed("fewer workers than the job's least are left")

@@ -6,7 +6,6 @@ early lowers M to what it did: the sum over all segments is then the whole job, 
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 UNITS_PER_EPOCH = 100
@@ -48,5 +47,5 @@ class Progress:
             return  # Argo refuses 0/0
         beside = self._path.with_name(self._path.name + ".new")
         beside.write_text(text)
-        os.replace(beside, self._path)
+        beside.replace(self._path)
         self._written = text

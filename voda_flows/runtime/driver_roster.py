@@ -6,8 +6,9 @@ a host id of its own (``w1``, after a crash ``w1.2``), because a launcher may ne
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Iterator
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from voda_flows.runtime.document import Allocation, Worker
@@ -150,9 +151,7 @@ class Roster:
 
     def describe(self) -> dict[str, dict[str, object]]:
         """For the status: state and restarts of every worker that was ever named."""
-        return {
-            life.worker.id: {"state": self._word(life), "restarts": self.restarts[life.worker.id]} for life in self
-        }
+        return {life.worker.id: {"state": self._word(life), "restarts": self.restarts[life.worker.id]} for life in self}
 
     def _word(self, life: Life) -> str:
         if life.worker.id in self._dropped and life.phase != GONE:

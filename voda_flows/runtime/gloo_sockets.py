@@ -10,9 +10,10 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-from typing import Iterator
+from collections.abc import Iterator
+from pathlib import Path
 
-_FOLDER = "/proc/self/fd"
+_FOLDER = Path("/proc/self/fd")
 _FAMILIES = (socket.AF_INET, socket.AF_INET6)
 
 
@@ -41,13 +42,13 @@ class GlooSockets:
 
 def _sockets() -> list[tuple[int, str]]:
     """Descriptors of this process that are sockets, with the kernel's name for each."""
-    found = ((int(entry), _name(int(entry))) for entry in os.listdir(_FOLDER))
+    found = ((int(entry.name), _name(int(entry.name))) for entry in _FOLDER.iterdir())
     return [(descriptor, name) for descriptor, name in found if name.startswith("socket:")]
 
 
 def _name(descriptor: int) -> str:
     try:
-        return os.readlink(f"{_FOLDER}/{descriptor}")
+        return os.readlink(_FOLDER / str(descriptor))  # noqa: PTH115 - no path, a name such as socket:[4711]
     except OSError:
         return ""  # closed meanwhile
 

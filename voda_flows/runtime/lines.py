@@ -7,14 +7,14 @@ Both connections of a job use it: rank to agent (a socket pair) and, inside the 
 from __future__ import annotations
 
 import json
-from typing import Any, Dict
+from typing import Any
 
 from voda_flows.runtime.errors import BadMessage
 
 MAX_LINE_BYTES = 65_536
 ENVELOPE_BYTES = 4_096  # room for what the agent and the channel put around a rank's line
 
-Message = Dict[str, Any]
+Message = dict[str, Any]
 
 
 class LineBuffer:

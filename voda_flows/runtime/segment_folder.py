@@ -42,7 +42,7 @@ def claim(root: Path, segment: int, driver_uid: str) -> bool:
         Fenced: A newer segment exists.
     """
     root.mkdir(parents=True, exist_ok=True)
-    newest = max((int(found.group(1)) for name in os.listdir(root) if (found := _NAME.match(name))), default=-1)
+    newest = max((int(found.group(1)) for name in root.iterdir() if (found := _NAME.match(name.name))), default=-1)
     if newest > segment:
         raise Fenced(f"segment {segment}: expected to be the newest in {root}, found segment {newest}: this is late")
     folder = root / f"segment-{segment}"
@@ -74,7 +74,7 @@ def write_atomically(path: Path, text: str) -> None:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
-    os.replace(beside, path)
+    beside.replace(path)
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(folder)

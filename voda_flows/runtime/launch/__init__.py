@@ -7,8 +7,9 @@ in the place of Horovod's, ``admit`` when a round of it is complete).
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Mapping, Protocol, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 from voda_flows.runtime.errors import BadEnvironment
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from horovod.runner.elastic.discovery import HostDiscovery
 from horovod.runner.elastic.driver import ElasticDriver
@@ -70,7 +71,7 @@ class HorovodLauncher:
         """Shut the rendezvous and Horovod's threads down."""
         self._elastic.shut_down()
 
-    def _run(self, slot_info: Any, _events: Sequence[threading.Event]) -> tuple[int, float]:
+    def _run(self, slot_info: Any, _events: Sequence[threading.Event]) -> tuple[int, float]:  # noqa: ANN401 - horovod has no types
         """What Horovod takes for the start and the life of a rank: admit it, wait for its end."""
         end = self._end_of(slot_info.hostname, slot_info.local_rank)
         self._events.admit(slot_info.hostname, slot_info.local_rank, create_slot_env_vars(slot_info))
@@ -141,14 +142,14 @@ class _Elastic(ElasticDriver):  # type: ignore[misc]  # horovod has no types
     def _discover_hosts(self) -> None:
         """Horovod's polling thread: nothing to poll, ``look`` is called on every change."""
 
-    def _notify_workers_host_changes(self, current_hosts: Any, _update: Any) -> None:
+    def _notify_workers_host_changes(self, current_hosts: Any, _update: Any) -> None:  # noqa: ANN401 - horovod has no types
         if not self._host_assignments or current_hosts.count_available_slots() < self._min_num_proc:
             return  # not begun, or too few until a newcomer stands in for a crashed rank
         wanted, _ = self._get_host_assignments(current_hosts)
         if wanted != self._host_assignments:
             self._events.reset("hosts changed")
 
-    def _update_host_assignments(self, current_hosts: Any) -> Any:
+    def _update_host_assignments(self, current_hosts: Any) -> Any:  # noqa: ANN401 - horovod has no types
         pending = super()._update_host_assignments(current_hosts)
         members = [Member(host=slot.hostname, slot=slot.local_rank, rank=rank)
                    for rank, slot in sorted(self._rank_assignments.items())]  # fmt: skip

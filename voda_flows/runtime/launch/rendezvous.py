@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import ipaddress
 import threading
-from typing import TYPE_CHECKING, Any, Callable, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Callable
 
 from horovod.runner.elastic.rendezvous import create_rendezvous_handler
 from horovod.runner.http.http_server import KVStoreHandler, RendezvousHTTPServer
@@ -70,7 +71,7 @@ class Rendezvous:
         """Answer only these addresses from now on."""
         self._allowed.replace(addresses)
 
-    def init(self, host_alloc_plan: Any) -> None:
+    def init(self, host_alloc_plan: Any) -> None:  # noqa: ANN401 - horovod has no types
         """Forget the last world's values."""
         self._server.init(host_alloc_plan)
 
@@ -79,7 +80,7 @@ class Rendezvous:
         threading.Thread(target=self._server.shutdown, daemon=True).start()  # may be called from one of its threads
 
 
-def _guarded(base: Any, allowed: Allowed, on_reset: Callable[[], None]) -> Any:
+def _guarded(base: Any, allowed: Allowed, on_reset: Callable[[], None]) -> Any:  # noqa: ANN401 - horovod has no types
     class GuardedHandler(base):  # type: ignore[misc]  # horovod has no types
         """Horovod's handler behind the list of addresses."""
 
@@ -94,12 +95,12 @@ def _guarded(base: Any, allowed: Allowed, on_reset: Callable[[], None]) -> Any:
                 return False
             return True
 
-        def _get_rank_and_size(self, host: str, local_rank: int) -> Any:
+        def _get_rank_and_size(self, host: str, local_rank: int) -> Any:  # noqa: ANN401 - horovod has no types
             on_reset()
             return super()._get_rank_and_size(host, local_rank)
 
         def _put_value(self, scope: str, key: str, value: bytes) -> None:
-            KVStoreHandler._put_value(self, scope, key, value)  # noqa: SLF001: past the one that unpickles
+            KVStoreHandler._put_value(self, scope, key, value)  # noqa: SLF001 - past the one that unpickles
 
     return GuardedHandler
 
