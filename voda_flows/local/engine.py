@@ -21,14 +21,14 @@ from voda_flows.local.advancing import Workflows
 from voda_flows.local.crons import Crons
 from voda_flows.local.kubelet import Kubelet, count_devices
 from voda_flows.local.pod import start_ticks, take_lock, write_whole
-from voda_flows.local.processes import is_held
+from voda_flows.local.processes import is_held, named_by
 from voda_flows.local.store import LocalStore
 
 LOG_LIMIT_BYTES = 5_000_000
 TICK_S = 0.03
 """How often live pods are looked at."""
-REST_S = 1.0
-"""How long the engine rests at most."""
+REST_S = 0.2
+"""How long the engine rests at most: so soon it sees that it is to stop."""
 TROUBLE_S = 1.0
 
 log = logging.getLogger("voda.local.engine")
@@ -92,7 +92,7 @@ def lock_path(home: Path) -> Path:
 
 def is_running(home: Path) -> bool:
     """Whether an engine serves this home."""
-    return is_held(lock_path(home)) and (home / "engine.json").exists()
+    return is_held(lock_path(home)) and named_by(home / "engine.json") is not None
 
 
 def main(home: Path) -> int:

@@ -82,15 +82,26 @@ def kill_marked(uid: str) -> int:
 
 
 def wait_for_ends(pids: Iterable[int], limit_s: float) -> set[int]:
-    """Wait until processes have ended; those that have not in time."""
+    """Wait until processes have ended.
+
+    Args:
+        pids: Their pids.
+        limit_s: How long to wait at most; 0 only looks.
+
+    Returns:
+        The pids of those that have not ended in time.
+    """
     handles: dict[int, int] = {}
     for pid in pids:
         with suppress(ProcessLookupError):
             handles[os.pidfd_open(pid)] = pid
     end_s = time.monotonic() + limit_s
     try:
-        while handles and (left_s := end_s - time.monotonic()) > 0:
-            for handle in select.select(list(handles), [], [], left_s)[0]:
+        while handles:
+            ended = select.select(list(handles), [], [], max(0.0, end_s - time.monotonic()))[0]
+            if not ended:
+                break
+            for handle in ended:
                 os.close(handle)
                 del handles[handle]
         return set(handles.values())

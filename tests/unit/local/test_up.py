@@ -1,0 +1,157 @@
+"""Local mode up and down: what is put in place, what is refused, and that everything ends again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from scheduler_core.errors import Conflict
+from tests.unit.local.conftest import World
+from voda_flows.local.engine import is_running
+from voda_flows.local.nodes import make_node, nodes_of_shape
+from voda_flows.local.processes import named_by, parent_of, wait_for_ends
+from voda_flows.local.up import Down, Up, down, shipped_templates, start_engine, up
+from voda_flows.objects import Object
+
+
+def is_idle(home: Path) -> bool:
+    """Whether no engine and no pod of a home is left."""
+    return not is_running(home) and all(parent_of(folder) is None for folder in (home / "pods").glob("*"))
+
+
+def test_up_puts_everything_in_place(own_world: World) -> None:
+    """The first ``up`` makes nodes, templates, settings, the engine, and starts the scheduler at once."""
+    made = up(own_world.home, nodes_of_shape("1x3"))
+    store = own_world.store
+
+    assert made.started
+    assert made.nodes == ("n0",)
+    assert [node["status"]["allocatable"] for node in store.list("Node")] == [{"nvidia.com/gpu": "3"}]
+    assert store.get("WorkflowTemplate", "default", "voda-elastic-job")["spec"]["entrypoint"] == "job"
+    assert store.get("ConfigMap", "voda", "voda-config")["data"] == {}
+    runs = store.list("Workflow", "voda", {"workflows.argoproj.io/cron-workflow": "voda-scheduler"})
+    assert [run["metadata"]["name"] for run in runs] == [made.scheduler]
+
+    def scheduler_runs() -> bool:
+        pods = store.list("Pod", "voda", {"voda.dev/role": "scheduler"})
+        return any((pod.get("status") or {}).get("phase") == "Running" for pod in pods)
+
+    assert own_world.happens(scheduler_runs)
+    ended = down(own_world.home)
+    assert ended == Down(engine=True, drained=1, killed=0)
+    assert is_idle(own_world.home)
+
+
+def test_up_again_changes_nothing(own_world: World) -> None:
+    """A second ``up`` finds what runs and adopts it, without nodes named or with the same ones."""
+    first = up(own_world.home, nodes_of_shape("2x2"))
+    pid = named_by(own_world.home / "engine.json")
+
+    assert first.started
+    for nodes in (None, nodes_of_shape("2x2")):
+        assert up(own_world.home, nodes) == Up(started=False, nodes=("n0", "n1"), scheduler=None)
+    assert named_by(own_world.home / "engine.json") == pid
+
+
+def test_up_after_a_killed_engine_starts_another(own_world: World) -> None:
+    """Where the engine was killed, ``up`` starts one and the scheduler's run goes on."""
+    up(own_world.home)
+    pid = named_by(own_world.home / "engine.json")
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    assert wait_for_ends([pid], 10) == set()
+    again = up(own_world.home)
+
+    assert (again.started, again.scheduler) == (True, None)
+    assert named_by(own_world.home / "engine.json") not in (None, pid)
+
+
+def test_other_nodes_are_refused_while_in_use(own_world: World) -> None:
+    """Other nodes than those that serve pods are a conflict that says what to do; after ``down`` they may come."""
+    own_world.begin("2x2")
+    with pytest.raises(Conflict, match=r"expected the nodes it has, n0 \(2 GPUs\), n1 .*'voda down' first"):
+        up(own_world.home, nodes_of_shape("1x1"))
+
+    down(own_world.home)
+    made = up(own_world.home, [make_node("x", 1, {"topology.kubernetes.io/zone": "z"})])
+
+    assert made.nodes == ("x",)
+    assert [node["metadata"]["name"] for node in own_world.store.list("Node")] == ["x"]
+
+
+def test_cordoned_node_is_no_other_node(own_world: World) -> None:
+    """What was done to a node since, such as a cordon, is kept by the next ``up``."""
+    up(own_world.home, nodes_of_shape("1x1"))
+    own_world.store.merge_patch("Node", "", "n0", {"spec": {"unschedulable": True}})
+    up(own_world.home, nodes_of_shape("1x1"))
+
+    assert own_world.store.get("Node", "", "n0")["spec"] == {"unschedulable": True}
+
+
+def test_templates_are_renewed_by_up(own_world: World) -> None:
+    """An older shipped template in the store gives way to the one of this version; settings stay."""
+    up(own_world.home)
+    own_world.store.merge_patch("WorkflowTemplate", "default", "voda-elastic-job", {"spec": {"entrypoint": "old"}})
+    own_world.store.merge_patch("ConfigMap", "voda", "voda-config", {"data": {"policy": "fifo"}})
+    up(own_world.home)
+
+    assert own_world.store.get("WorkflowTemplate", "default", "voda-elastic-job")["spec"]["entrypoint"] == "job"
+    assert own_world.store.get("ConfigMap", "voda", "voda-config")["data"] == {"policy": "fifo"}
+
+
+def test_shipped_templates_are_the_rendered_ones() -> None:
+    """What ``up`` installs is the job's template and the scheduler's cron workflow."""
+    kinds = {(body["kind"], body["metadata"]["name"]) for body in shipped_templates()}
+
+    assert {("WorkflowTemplate", "voda-elastic-job"), ("CronWorkflow", "voda-scheduler")} <= kinds
+
+
+def recording(world: World, name: str, end: str, **labels: str) -> Object:
+    """A pod that, asked to end, writes its name to the record and ends."""
+    on_term = f"sleep 0.1; echo {name} >> {world.home}/record; {end}"
+    script = f"trap '{on_term}' TERM; echo 1/1 > $ARGO_PROGRESS_FILE; while :; do sleep 0.01; done"
+    world.pod(name, "sh", "-c", script)
+    world.store.merge_patch("Pod", "default", name, {"metadata": {"labels": labels}})
+    return world.until("Pod", name, lambda pod: "voda.dev/progress" in pod["metadata"]["annotations"])
+
+
+def test_drivers_are_asked_first(own_world: World) -> None:
+    """Going down, drivers end before their workers are asked, so that a checkpoint can still be made."""
+    world = own_world.begin()
+    recording(world, "a-worker", "exit 0", **{"voda.dev/role": "worker"})
+    recording(world, "b-driver", "exit 0", **{"voda.dev/role": "driver"})
+    assert down(world.home) == Down(engine=True, drained=2, killed=0)
+
+    assert (world.home / "record").read_text().split() == ["b-driver", "a-worker"]
+    assert world.store.get("Pod", "default", "b-driver")["status"]["phase"] == "Running"
+    start_engine(world.home)
+    assert world.phase("Pod", "b-driver", "Succeeded", "Failed")["status"]["phase"] == "Succeeded"
+
+
+def test_down_works_with_a_dead_engine_and_stubborn_pods(own_world: World) -> None:
+    """Without an engine the pods are found and ended all the same; who does not end in time is killed."""
+    world = own_world.begin()
+    recording(world, "stays", "true")
+    pid = named_by(world.home / "engine.json")
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    assert wait_for_ends([pid], 10) == set()
+    start_s = time.monotonic()
+
+    assert down(world.home, drain_s=0.3) == Down(engine=False, drained=0, killed=1)
+    assert time.monotonic() - start_s < 5
+    assert is_idle(world.home)
+    assert down(world.home) == Down(engine=False, drained=0, killed=0)
+
+
+def test_purge_takes_the_state_away(own_world: World) -> None:
+    """With ``--purge`` nothing of Voda is left in the home; what is not Voda's stays."""
+    own_world.begin()
+    (own_world.home / "mine").write_text("x")
+    down(own_world.home, purge=True)
+
+    assert [path.name for path in own_world.home.iterdir()] == ["mine"]
