@@ -42,6 +42,14 @@ def is_refused(name: str) -> bool:
     return "refused_by" in found or str(found["message"]).startswith("invalid spec: ")
 
 
+def refusal(name: str) -> str:
+    """The words of a refusal, without what the API server or the controller puts before them."""
+    said = str(outcome(name)["message"])
+    for before in (" is invalid: ", "cannot be handled as a Workflow: ", "invalid spec: "):
+        said = said.rsplit(before, maxsplit=1)[-1]
+    return said
+
+
 def agreed(status: Object) -> dict[str, Any]:
     """What must agree of a Workflow's status, in the form of the golden outcomes."""
     nodes = {node["id"]: node for node in status.get("nodes", {}).values()}

@@ -23,7 +23,6 @@ from voda_flows.objects import Object, format_time
 
 REFERENCE = re.compile(r"\$\$|\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)")
 ANNOTATION_PATH = re.compile(r"metadata\.annotations\['(.+)'\]")
-CAUGHT = re.compile(r"^SigCgt:\s*([0-9a-f]+)$", re.MULTILINE)
 GRACE_S = 3.0
 
 
@@ -42,6 +41,7 @@ class PodProcess:
         self.process: subprocess.Popen[bytes] | None = None
         self._ended = ended
         self._paths: dict[str, str] = {}
+        self._late = False
 
     def start(self) -> None:
         """Start it; a program that is not there ends it as Argo's executor would."""
@@ -51,7 +51,7 @@ class PodProcess:
         for mount in container.get("volumeMounts") or ():
             self._paths[mount["mountPath"]] = str(self.folder / mount["name"])
             (self.folder / mount["name"]).mkdir()
-        self.annotated()
+        self.write_downward_files()
         if "source" in collect:
             self._paths[collect["sourcePath"]] = str(self.folder / "script")
             (self.folder / "script").write_text(self._mapped(collect["source"]))
@@ -66,29 +66,16 @@ class PodProcess:
             self.process = subprocess.Popen(command, stdout=log, env={**os.environ, **env}, start_new_session=True)
         self.pod["status"] = {"phase": "Running", "startTime": format_time(datetime.now(UTC))}
         threading.Thread(target=self._wait, daemon=True).start()
-
-    @property
-    def is_running(self) -> bool:
-        """Whether the pod's process runs."""
-        return bool(self.pod["status"]["phase"] == "Running")
-
-    @property
-    def catches_term(self) -> bool:
-        """Whether the process has set up what it does when asked to end."""
-        if self.process is None or not self.is_running:
-            return True
-        found = CAUGHT.search(Path(f"/proc/{self.process.pid}/status").read_text())
-        return found is not None and bool(int(found.group(1), 16) >> (signal.SIGTERM - 1) & 1)
+        if "activeDeadlineSeconds" in self.pod["spec"]:
+            self._later(self.pod["spec"]["activeDeadlineSeconds"], self._run_out_of_time)
 
     def stop(self) -> None:
         """End it as a deletion does: asked first, then made to."""
         if self.process is not None and self.process.poll() is None:
             self._signal(signal.SIGTERM)
-            timer = threading.Timer(GRACE_S, self._signal, [signal.SIGKILL])
-            timer.daemon = True
-            timer.start()
+            self._later(GRACE_S, lambda: self._signal(signal.SIGKILL))
 
-    def annotated(self) -> None:
+    def write_downward_files(self) -> None:
         """Bring the files of downward-API volumes up to the pod's annotations."""
         for volume in self.pod["spec"].get("volumes") or ():
             for item in (volume.get("downwardAPI") or {}).get("items") or ():
@@ -107,6 +94,15 @@ class PodProcess:
             return False
         annotations["voda.dev/progress"] = said
         return True
+
+    def _later(self, delay_s: float, act: Callable[[], None]) -> None:
+        timer = threading.Timer(delay_s, act)
+        timer.daemon = True
+        timer.start()
+
+    def _run_out_of_time(self) -> None:
+        self._late = True
+        self.stop()
 
     def _signal(self, number: int) -> None:
         if self.process is not None:
@@ -146,7 +142,8 @@ class PodProcess:
                       "finishedAt": format_time(datetime.now(UTC))}  # fmt: skip
         self.pod["status"] = {
             **self.pod.get("status", {}),
-            "phase": "Succeeded" if code == 0 else "Failed",
+            "phase": "Succeeded" if code == 0 and not self._late else "Failed",
+            **({"reason": "DeadlineExceeded"} if self._late else {}),
             "message": "" if code == 0 else f"Error (exit code {code})",
             "containerStatuses": [{"name": "main", "state": {"terminated": terminated}}],
         }

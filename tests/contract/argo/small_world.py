@@ -14,11 +14,11 @@ from pathlib import Path
 from time import monotonic
 
 from tests.contract.argo.processes import PodProcess
+from tests.contract.argo.world import is_up
 from voda_flows.local.argo import advance, validate
 from voda_flows.objects import Object, format_time
 
 LOOK_S = 0.1  # how often progress files are read
-ENDED = ("Succeeded", "Failed", "Error")
 
 
 class SmallWorld:
@@ -34,7 +34,6 @@ class SmallWorld:
             "creationTimestamp": format_time(datetime.now(UTC)),
         }
         self.processes: dict[str, PodProcess] = {}
-        self.progress_seen: list[str] = []
         self._folder = folder
         self._news: queue.Queue[None] = queue.Queue()
 
@@ -60,9 +59,6 @@ class SmallWorld:
         self.workflow = found.workflow
         for name in found.delete:
             self.delete_pod(name)
-        progress = self.status.get("progress", "")
-        if self.progress_seen[-1:] != [progress]:
-            self.progress_seen.append(progress)
         return found.again_s
 
     def until(self, holds: Callable[[], bool], limit_s: float = 30.0) -> None:
@@ -80,31 +76,32 @@ class SmallWorld:
                 raise TimeoutError(self._shown())
             self._wait(again_s)
 
-    def finish(self) -> None:
-        """Look until the Workflow has ended."""
-        self.until(lambda: self.status.get("phase") in ENDED)
-
-    def node(self, name: str) -> Object | None:
-        """The node of that name."""
-        return next((node for node in self.status.get("nodes", {}).values() if node["name"] == name), None)
-
-    def running(self, name: str) -> bool:
-        """Whether the node of that name runs."""
-        node = self.node(name)
-        return node is not None and node["phase"] == "Running"
+    def operate(self, change: Callable[[Object], Object]) -> None:
+        """Change the Workflow's document."""
+        self.workflow = change(self.workflow)
 
     def delete_pod(self, name: str, *, force: bool = False) -> None:
         """Delete a pod: its process is asked to end; by force the object goes at once."""
         process = self.processes[name]
         process.pod["metadata"]["deletionTimestamp"] = format_time(datetime.now(UTC))
+        had_ended = not is_up(process.pod)
         process.stop()
-        if force:
+        if force or had_ended:
             del self.processes[name]
 
-    def pod_of(self, node: str) -> str:
-        """The name of a node's pod."""
-        marked = "workflows.argoproj.io/node-name"
-        return next(name for name, pod in self.pods.items() if pod["metadata"]["annotations"][marked] == node)
+    def dismiss(self, name: str) -> None:
+        """Ask a pod's process to end."""
+        self.processes[name].stop()
+
+    def annotate(self, name: str, annotation: str, value: str) -> None:
+        """Set an annotation of a pod, and the file in which the pod sees it."""
+        self.processes[name].pod["metadata"]["annotations"][annotation] = value
+        self.processes[name].write_downward_files()
+
+    def pid(self, name: str) -> int | None:
+        """The pid of a pod's command, while it runs."""
+        process = self.processes[name].process
+        return process.pid if process is not None and process.poll() is None else None
 
     def close(self) -> None:
         """End every process."""
@@ -126,11 +123,9 @@ class SmallWorld:
         process.start()
 
     def _wait(self, again_s: float | None) -> None:
-        running = any(process.pod.get("status", {}).get("phase") == "Running" for process in self.processes.values())
-        limit_s = min(again_s or 1.0, LOOK_S if running else 1.0)
-        for process in list(self.processes.values()):
-            if process.read_progress():
-                return
+        limit_s = min(again_s or 1.0, LOOK_S if any(is_up(pod) for pod in self.pods.values()) else 1.0)
+        if any(process.read_progress() for process in list(self.processes.values())):
+            return
         try:
             self._news.get(timeout=limit_s)
         except queue.Empty:

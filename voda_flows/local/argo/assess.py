@@ -8,14 +8,13 @@ missing and has no default.
 from __future__ import annotations
 
 import json
-from datetime import datetime, timedelta
 from typing import Any
 
 from voda_flows.local.argo import progress
 from voda_flows.local.argo.names import text
 from voda_flows.local.argo.nodes import is_fulfilled
 from voda_flows.local.argo.pods import COLLECT
-from voda_flows.objects import Object, parse_time
+from voda_flows.objects import Object
 
 OUTPUTS = "voda.dev/outputs"
 PROGRESS = "voda.dev/progress"
@@ -72,7 +71,7 @@ def _verdict(pod: Object, said: Object) -> tuple[str, str]:
     if status["phase"] == "Succeeded":
         return "Succeeded", ""
     terminated = _terminated(pod)
-    if status.get("reason") == "DeadlineExceeded" or _ran_out_of_time(pod, terminated):
+    if status.get("reason") == "DeadlineExceeded":
         return "Failed", "Pod was active on the node longer than the specified deadline"
     code = said.get("exitCode", terminated.get("exitCode"))
     if code is None:
@@ -81,20 +80,6 @@ def _verdict(pod: Object, said: Object) -> tuple[str, str]:
     shown = reason if reason in {"Error", "OOMKilled"} else "Error"
     detail = terminated.get("message")
     return "Failed", f"main: {shown} (exit code {code})" + (f": {detail}" if detail else "")
-
-
-def deadline_of(pod: Object) -> datetime | None:
-    """When a pod must have ended, by its ``activeDeadlineSeconds``; None while it has not started."""
-    limit_s, started = pod["spec"].get("activeDeadlineSeconds"), (pod.get("status") or {}).get("startTime")
-    return parse_time(started) + timedelta(seconds=limit_s) if limit_s is not None and started else None
-
-
-def _ran_out_of_time(pod: Object, terminated: Object) -> bool:
-    """Whether a pod was ended by its deadline: it was deleted, and ended no sooner."""
-    deadline, finished = deadline_of(pod), terminated.get("finishedAt")
-    if deadline is None or not finished or not pod["metadata"].get("deletionTimestamp"):
-        return False
-    return parse_time(finished) >= deadline
 
 
 def _terminated(pod: Object) -> Object:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from voda_flows.local.argo.assess import ENDED, assessed, deadline_of
+from voda_flows.local.argo.assess import ENDED, assessed
 from voda_flows.local.argo.nodes import is_fulfilled
 from voda_flows.local.argo.pods import NODE_NAME, ON_EXIT_LABEL
 from voda_flows.local.argo.run import Run
@@ -51,7 +51,7 @@ def _look_at_node(run: Run, node: Object, pod: Object | None) -> None:
     run.tree.update(node["name"], **fields)
     run.tree.mark(node["name"], phase)
     if (pod.get("status") or {}).get("phase") not in ENDED:
-        _end_pod_in_time(run, node["name"], pod)
+        _end_after_stop(run, node["name"], pod)
 
 
 def _is_older(node: Object, pod: Object) -> bool:
@@ -60,22 +60,14 @@ def _is_older(node: Object, pod: Object) -> bool:
     return bool(pod["metadata"].get("deletionTimestamp") and made) and parse_time(made) < parse_time(node["startedAt"])
 
 
-def _end_pod_in_time(run: Run, name: str, pod: Object) -> None:
-    """Note a pod to be ended where a stop or its deadline asks for it."""
-    deadline = deadline_of(pod)
-    stopped = not run.may_execute(ON_EXIT_LABEL in (pod["metadata"].get("labels") or {}))
-    if stopped and not is_fulfilled(run.tree.at(name)):
+def _end_after_stop(run: Run, name: str, pod: Object) -> None:
+    """Note a pod to be ended where a stop asks for it; its deadline is kept by whoever runs it."""
+    if run.may_execute(ON_EXIT_LABEL in (pod["metadata"].get("labels") or {})):
+        return
+    if not is_fulfilled(run.tree.at(name)):
         run.tree.mark(name, "Failed", f"workflow shutdown with strategy:  {run.shutdown}")
-    if (stopped or _over(run, deadline)) and not pod["metadata"].get("deletionTimestamp"):
+    if not pod["metadata"].get("deletionTimestamp"):
         run.delete[pod["metadata"]["name"]] = None
-
-
-def _over(run: Run, deadline: datetime | None) -> bool:
-    if deadline is None:
-        return False
-    if deadline > run.now:
-        run.look_again((deadline - run.now).total_seconds())
-    return deadline <= run.now
 
 
 def workflow_deadline(spec: Object, started: str) -> datetime | None:
