@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Callable
 
 from voda_flows.runtime.channel import Party
-from voda_flows.runtime.document import Addressee, Allocation, DocumentFile, Worker, parse, why_ignored
+from voda_flows.runtime.document import Addressee, Allocation, DocumentFile, parse, why_ignored
+from voda_flows.runtime.driver_crew import Crew
 from voda_flows.runtime.driver_events import (
     Admit,
     EventQueue,
@@ -51,9 +52,10 @@ class Driver:
         self._environment, self._board, self._queue = environment, board, queue
         self._me = Addressee(job=environment.job, driver_uid=environment.pod_uid, segment=environment.segment)
         party = Party(job=environment.job, segment=environment.segment, driver_uid=environment.pod_uid)
-        self._terms = LinkTerms(key=key, party=party, timeout_s=environment.agent_timeout_s, tell=queue.put)
+        terms = LinkTerms(key=key, party=party, timeout_s=environment.agent_timeout_s, tell=queue.put)
         self._document = DocumentFile(environment.allocation_file)
         self._roster = Roster(environment.restart_limit)
+        self._crew = Crew(self._roster, terms, environment.command, self._rank_environment)
         self._world = World()
         self._story = Story(environment, board)
         self._resizes = Resizes(lambda record: append_line(environment.segment_folder / "resizes.jsonl", record))
@@ -97,12 +99,7 @@ class Driver:
 
     def say_goodbye(self, limit_s: float) -> None:
         """End all agents and the launcher; agents end what ranks are left."""
-        links = {life.link for life in self._roster if life.link is not None}
-        for link in links:
-            link.send({"type": "bye"})
-            link.close()
-        for link in links:
-            link.wait_closed(limit_s)
+        self._crew.say_goodbye(limit_s)
         if self._launcher is not None:
             self._launcher.stop()
 
@@ -135,47 +132,20 @@ class Driver:
             self._stop("the document says so" if allocation.stop else "fewer workers than the job's least")
             return
         for worker_id in self._roster.departures(allocation):
-            self._drop(worker_id)
+            self._crew.drop(worker_id)
         for worker in self._roster.arrivals(allocation):
-            self._begin_life(worker, self._document_s)
+            self._crew.begin(worker, self._document_s)
         self._allow()
 
     def _allow(self) -> None:
         if self._launcher is not None:
             self._launcher.allow([life.worker.address for life in self._roster if life.phase != GONE])
 
-    # lives
+    # ranks and their ends
 
-    def _begin_life(self, worker: Worker, cause_s: float, link: AgentLink | None = None) -> None:
-        life = self._roster.begin(worker, cause_s)
-        life.link = link or AgentLink(worker, self._terms)
-        if link is None:
-            life.link.open()
-        else:
-            self._start_ranks(life)
-
-    def _start_ranks(self, life: Life) -> None:
-        assert self._launcher is not None, "a life begins with a document"
-        assert life.link is not None, "a life begins with a connection"
-        life.phase = STARTING
-        for slot in life.slots:
-            environment = {**self._story.rank_environment(), **self._launcher.environment(life.host, slot)}
-            life.link.send({
-                "type": "run", "host": life.host, "slot": slot,
-                "command": self._environment.command, "environment": environment,
-            })  # fmt: skip
-
-    def _drop(self, worker_id: str) -> None:
-        """Want a worker no more: at once when it is in no world, else by a world without it."""
-        life = self._roster.drop(worker_id)
-        if life is not None and life.phase not in (RUNNING, DRAINING, GONE):
-            self._dismiss(life)
-
-    def _dismiss(self, life: Life) -> None:
-        life.phase = GONE
-        if life.link is not None:
-            life.link.send({"type": "bye"})
-            life.link.close()
+    def _rank_environment(self, host: str, slot: int) -> dict[str, str]:
+        assert self._launcher is not None, "ranks are started after the launcher"
+        return {**self._story.rank_environment(), **self._launcher.environment(host, slot)}
 
     def _rank_ended(self, life: Life, slot: int, code: int) -> None:
         if slot in life.ended:
@@ -186,31 +156,20 @@ class Driver:
             LOG.warning("crash host=%s slot=%d code=%d", life.host, slot, code)
             self._crashed_s = time.time()
             self._world.leave(time.monotonic())
-            self._tell_running({"type": "broken"})  # before a world without the crashed rank can be decided
+            self._crew.tell_running({"type": "broken"})  # before a world without the crashed rank can be decided
         if life.phase in (RUNNING, DRAINING):
             self._launcher.exited(life.host, slot, code)
-        if (code or life.phase != RUNNING) and life.living and life.link is not None:
-            life.link.send({"type": "kill", "host": life.host})  # a worker lives and dies as a whole
+        if (code or life.phase != RUNNING) and life.living:
+            self._crew.send(life, {"type": "kill", "host": life.host})  # a worker lives and dies as a whole
         if not life.living:
-            self._life_over(life, failed=life.phase != DRAINING and any(life.ended.values()))
-
-    def _life_over(self, life: Life, *, failed: bool) -> None:
-        phase, life.phase = life.phase, GONE
-        if phase == DRAINING:
-            LOG.info("drained host=%s", life.host)
-            self._dismiss(life)
-        elif failed and self._roster.may_restart(life):
-            self._begin_life(life.worker, time.time(), life.link if life.link and life.link.alive else None)
-        elif failed:
-            LOG.error("worker given up id=%s restarts=%d", life.worker.id, self._environment.restart_limit)
-            self._dismiss(life)
+            self._crew.over(life)
 
     # agents
 
     def _link_up(self, event: LinkUp) -> None:
         for life in self._roster.on_link(event.link):
             LOG.info("agent worker=%s address=%s", life.worker.id, life.worker.address)
-            self._start_ranks(life)
+            self._crew.start_ranks(life)
 
     def _link_down(self, event: LinkDown) -> None:
         for life in self._roster.on_link(event.link):
@@ -231,7 +190,7 @@ class Driver:
 
     def _agent_leaves(self, life: Life, _message: Message) -> None:
         LOG.info("agent is told to end worker=%s", life.worker.id)
-        self._drop(life.worker.id)
+        self._crew.drop(life.worker.id)
         if self._allocation is not None and self._roster.num_standing() < self._allocation.min_workers:
             self._stop("too few workers would stay")
 
@@ -267,16 +226,6 @@ class Driver:
         self._resizes.first_step(float(said["time_s"]))
         if self._allocation is not None and self._world.hosts == self._wanted_hosts() and not self._roster.unresolved():
             self._story.acknowledge(self._allocation.generation)
-
-    def _tell(self, life: Life, message: Message) -> None:
-        for slot in life.living:
-            if life.link is not None:
-                life.link.send({"type": "tell", "host": life.host, "slot": slot, "message": message})
-
-    def _tell_running(self, message: Message) -> None:
-        for life in self._roster:
-            if life.phase == RUNNING:
-                self._tell(life, message)
 
     # the launcher
 
@@ -316,12 +265,12 @@ class Driver:
             return
         self._links[event.host] = life.link
         join = {"type": "join", "environment": dict(event.environment)}
-        life.link.send({"type": "tell", "host": event.host, "slot": event.slot, "message": join})
+        self._crew.send(life, {"type": "tell", "host": event.host, "slot": event.slot, "message": join})
         if self._stopping:
-            self._tell(life, {"type": "stop"})
+            self._crew.tell(life, {"type": "stop"})
 
     def _tell_reset(self, _event: ResetWanted) -> None:
-        self._tell_running({"type": "reset"})
+        self._crew.tell_running({"type": "reset"})
 
     def _resetting(self, _event: Resetting) -> None:
         self._world.leave(time.monotonic())
@@ -341,7 +290,7 @@ class Driver:
         self._stopping = True
         if not self._begun:
             self._end = self._story.nothing_done(STOPPED, f"stopped before it began: {why}")
-        self._tell_running({"type": "stop"})
+        self._crew.tell_running({"type": "stop"})
 
     # what follows
 

@@ -140,9 +140,14 @@ class Roster:
         return left_out
 
     def arrivals(self, allocation: Allocation) -> list[Worker]:
-        """Workers of a document that have no life, or only one that was dropped."""
-        return [worker for worker in allocation.workers
-                if worker.id not in self._lives or worker.id in self._dropped]  # fmt: skip
+        """Workers of a document that have to begin: new ones, dropped ones, and those whose agent is another now."""
+        return [worker for worker in allocation.workers if self._is_arrival(worker)]
+
+    def _is_arrival(self, worker: Worker) -> bool:
+        life = self._lives.get(worker.id)
+        if life is None or worker.id in self._dropped:
+            return True
+        return life.phase == GONE and life.worker != worker
 
     def departures(self, allocation: Allocation) -> list[str]:
         """Ids that a document does not name any more."""

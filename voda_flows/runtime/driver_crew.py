@@ -1,0 +1,97 @@
+"""The driver's hands: connects to agents, has ranks started, spoken to and ended.
+
+What is to be done is decided in ``driver_loop``; who is in which state is written in ``driver_roster``.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Callable
+
+from voda_flows.runtime.driver_link import AgentLink, LinkTerms
+from voda_flows.runtime.driver_roster import DRAINING, GONE, RUNNING, STARTING, Life, Roster
+from voda_flows.runtime.log import open_log
+
+if TYPE_CHECKING:
+    from voda_flows.runtime.document import Worker
+    from voda_flows.runtime.lines import Message
+
+LOG = open_log("driver")
+
+
+class Crew:
+    """The workers of a segment, with the connections to their agents."""
+
+    def __init__(
+        self, roster: Roster, terms: LinkTerms, command: str, environment: Callable[[str, int], Mapping[str, str]]
+    ) -> None:
+        self._roster, self._terms = roster, terms
+        self._command, self._environment = command, environment
+
+    def begin(self, worker: Worker, cause_s: float, link: AgentLink | None = None) -> None:
+        """Begin a life of a worker: over the connection that there is, else over a new one."""
+        life = self._roster.begin(worker, cause_s)
+        life.link = link or AgentLink(worker, self._terms)
+        if link is None:
+            life.link.open()
+        else:
+            self.start_ranks(life)
+
+    def start_ranks(self, life: Life) -> None:
+        """Have the ranks of a life started; they come to the door by themselves."""
+        life.phase = STARTING
+        for slot in life.slots:
+            environment = dict(self._environment(life.host, slot))
+            order = {"type": "run", "host": life.host, "slot": slot, "command": self._command}
+            self.send(life, {**order, "environment": environment})
+
+    def drop(self, worker_id: str) -> None:
+        """Want a worker no more: at once when it is in no world, else by a world without it."""
+        life = self._roster.drop(worker_id)
+        if life is not None and life.phase not in (RUNNING, DRAINING, GONE):
+            self.dismiss(life)
+
+    def dismiss(self, life: Life) -> None:
+        """Let the agent of a life go, with what ranks it has left."""
+        life.phase = GONE
+        self.send(life, {"type": "bye"})
+        if life.link is not None:
+            life.link.close()
+
+    def over(self, life: Life) -> None:
+        """All ranks of a life have ended: begin the worker's next one, or let its agent go."""
+        failed = life.phase != DRAINING and any(life.ended.values())
+        drained, life.phase = life.phase == DRAINING, GONE
+        if drained:
+            LOG.info("drained host=%s", life.host)
+            self.dismiss(life)
+        elif failed and self._roster.may_restart(life):
+            self.begin(life.worker, time.time(), life.link if life.link and life.link.alive else None)
+        elif failed:
+            LOG.error("worker given up id=%s restarts=%d", life.worker.id, self._roster.restarts[life.worker.id])
+            self.dismiss(life)
+
+    def send(self, life: Life, message: Message) -> None:
+        """Send an order to the agent of a life."""
+        if life.link is not None:
+            life.link.send(message)
+
+    def tell(self, life: Life, message: Message) -> None:
+        """Tell every rank of a life."""
+        for slot in life.living:
+            self.send(life, {"type": "tell", "host": life.host, "slot": slot, "message": message})
+
+    def tell_running(self, message: Message) -> None:
+        """Tell every rank that is in a world."""
+        for life in self._roster:
+            if life.phase == RUNNING:
+                self.tell(life, message)
+
+    def say_goodbye(self, limit_s: float) -> None:
+        """End all agents, and wait until they have ended their side, each for so many seconds at most."""
+        links = [life.link for life in self._roster if life.link is not None]
+        for life in self._roster:
+            self.dismiss(life)
+        for link in links:
+            link.wait_closed(limit_s)
