@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+from scheduler_core.errors import InvalidValue, NotFound
 from voda_flows.cli.settings import settings
 from voda_flows.control.request import Limits, check_submission
+from voda_flows.local.argo import TemplateSource, validate
 from voda_flows.objects import Object
 from voda_flows.store import ObjectStore
 
@@ -25,9 +27,31 @@ def check_all(documents: Iterable[Object], store: ObjectStore) -> None:
         InvalidValue: Says where in which document what was expected, what was found and what to do.
     """
     limits = Limits(settings=settings(store), gpus_by_type=gpus_by_type(store.list("Node")))
+    brought: dict[tuple[str, str], Object] = {}
+
+    def template(namespace: str, name: str, /) -> Object | None:
+        """A WorkflowTemplate that comes with the documents, or that is there."""
+        try:
+            return brought.get((namespace, name)) or store.get("WorkflowTemplate", namespace, name)
+        except NotFound:
+            return None
+
     for document in documents:
+        meta = document["metadata"]
+        if document["kind"] == "WorkflowTemplate":
+            brought[meta["namespace"], meta["name"]] = document
         if document["kind"] == "Workflow":
             check_submission(document, limits)
+            _check_engine(document, template)
+
+
+def _check_engine(document: Object, template: TemplateSource) -> None:
+    """Refuse what the engine could not run, in its own words."""
+    try:
+        validate(document, template)
+    except InvalidValue as wrong:
+        meta = document["metadata"]
+        raise InvalidValue(f"Workflow {meta.get('name') or meta['generateName']}: {wrong}") from wrong
 
 
 def gpus_by_type(nodes: Iterable[Object]) -> Mapping[str, int]:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from scheduler_core.errors import NotFound
-from voda_flows.config import CONFIG_MAP, DEFAULT_NAMESPACE, Settings
-from voda_flows.local.store import LocalStore
+from voda_flows.config import DEFAULT_NAMESPACE, Settings
+from voda_flows.control.settings import SettingsSource
+from voda_flows.store import ObjectStore
 
 
-def settings(store: LocalStore) -> Settings:
+def settings(store: ObjectStore) -> Settings:
     """The settings, defaults where nothing was set.
 
     Raises:
         InvalidValue: Somebody wrote a setting that is none.
     """
-    try:
-        found = store.get("ConfigMap", DEFAULT_NAMESPACE, CONFIG_MAP)
-    except NotFound:
-        return Settings()
-    return Settings.from_strings(found.get("data") or {})
+    return SettingsSource(store, DEFAULT_NAMESPACE).changed() or Settings()

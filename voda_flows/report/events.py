@@ -9,6 +9,8 @@ from voda_flows.objects import Object
 from voda_flows.report.files import SegmentFiles
 from voda_flows.report.lives import ENDED, JobLife, Segment
 
+#: Workers made this soon after a grant are those of the grant.
+_AT_ONCE_S = 2.0
 #: Kinds of events that change a job's size.
 RESIZES = ("grow", "shrink", "replace", "preempt", "resume")
 
@@ -64,14 +66,15 @@ def _of_segment(segment: Segment, files: SegmentFiles, *, later: bool) -> list[E
     """The events of one segment."""
     found = []
     if segment.granted_s is not None:
-        gpus = sum(held.gpus for held in segment.holdings if held.start_s <= segment.granted_s + 1)
+        first = [held for held in segment.holdings if held.start_s <= segment.granted_s + _AT_ONCE_S]
+        gpus, nodes = sum(held.gpus for held in first), ", ".join(sorted({held.node for held in first}))
         found.append(
             Event(
                 at_s=segment.granted_s,
                 kind="grant",
                 segment=segment.number,
                 to_size=gpus,
-                text=f"granted {gpus} GPUs on {_nodes(segment)}",
+                text=f"granted {gpus} GPUs on {nodes or 'no node yet'}",
             )
         )
     found += [_resize(segment.number, record) for record in files.resizes if record.get("kind") != "stop"]
@@ -121,8 +124,3 @@ def _stop(segment: Segment, files: SegmentFiles) -> Event:
         steps_lost=int(stop.get("steps_lost") or 0),
         text="preempted to a checkpoint" if graceful else "lost its driver, goes back to its last checkpoint",
     )
-
-
-def _nodes(segment: Segment) -> str:
-    """The nodes a segment began on."""
-    return ", ".join(sorted({held.node for held in segment.holdings})) or "no node yet"

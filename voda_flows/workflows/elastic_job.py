@@ -285,6 +285,7 @@ def _checkpoint() -> Container:
             *_identity_env(),
             Env(name="VODA_DRIVER_STATUS", value=_input("status")),
             Env(name="VODA_RETRY_LIMIT", value=_input("retry-limit")),
+            Env(name="VODA_STATE_FILE", value=STATE_FILE),
         ],
         volumes=[_claim()],
         tolerations=_node_loss_tolerations(),

@@ -1,0 +1,165 @@
+"""Events and numbers of jobs, from hand-made lives."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.report.five_jobs import five_jobs
+from tests.unit.report.world import START_S, Building, node, resize, row
+from voda_flows.report import table
+from voda_flows.report.history import decisions, words
+from voda_flows.report.lives import lives
+from voda_flows.report.record import Record, Sources, document, record
+from voda_flows.report.summary import Summary
+
+
+def of(*jobs: Building, now: float = 100.0, rounds: tuple[dict[str, object], ...] = ()) -> Record:
+    """The record of some jobs on two nodes with two slots."""
+    found = [life for job in jobs for life in lives(job.workflow(), job.pods.values())]
+    files = {life.id: job.files for job, life in zip(jobs, found, strict=True)}
+    nodes = (node("n1", 2), node("n0", 2))
+    return record(found, Sources(now_s=START_S + now, nodes=nodes, files=files, rounds=rounds))
+
+
+def test_a_life_reads_as_a_list_of_events() -> None:
+    """Submission, grant, start, resizes, preemption, resumption and end, in order, each in words."""
+    digits = five_jobs().jobs[0]
+
+    assert [(round(event.at_s - START_S, 1), event.kind, event.text) for event in digits.happened] == [
+        (0.0, "submit", "submitted, asks for 1-4 GPUs"),
+        (1.0, "grant", "granted 4 GPUs on n0, n1"),
+        (6.0, "start", "training starts on 4"),
+        (31.0, "shrink", "shrinks in place 4 -> 2"),
+        (70.0, "shrink", "shrinks in place 2 -> 1"),
+        (94.5, "preempt", "preempted to a checkpoint"),
+        (128.0, "grant", "granted 2 GPUs on n0"),
+        (131.0, "resume", "resumes from its checkpoint on 2"),
+        (154.0, "grow", "grows in place 2 -> 3"),
+        (171.0, "end", "succeeded"),
+    ]
+
+
+def test_numbers_of_a_life() -> None:
+    """Waiting is what gates took, running from grant to checkpoint, GPU seconds are holds times GPUs."""
+    job = Building(name="a").grant(10, ("w0", "n0"), ("w1", "n0")).publish("w0", "w1").leave(20, "w1")
+    job.stop(30, "resize", "w0").grant(41, ("w0", "n0")).publish("w0").stop(60, "done", "w0")
+    job.wrote(0, resize("start", 0, 2, 12), resize("shrink", 2, 1, 19, still=0.2, lost=1), resize("stop", 1, 0, 29))
+    job.wrote(1, resize("start", 0, 1, 43), rows=(row(50, 1, 20, accuracy=0.5), row(59, 2, 40, accuracy=0.75)))
+
+    assert of(job).jobs[0].numbers == Summary(
+        wait_s=20.0,
+        run_s=20.5 + 19.5,
+        jct_s=61.0,
+        gpu_s=20.0 + 10.0 + 19.0,
+        resizes={"preempt": 1, "resume": 1, "shrink": 1},
+        still_s=0.2,
+        steps_lost=1,
+        metric="accuracy",
+        value=0.75,
+    )
+
+
+def test_a_lost_driver_is_no_preemption() -> None:
+    """A segment that ended as lost shows as lost, whatever the driver managed to write."""
+    job = Building(name="a").grant(1, ("w0", "n0")).publish("w0").stop(9, "lost", "w0")
+
+    assert [event.kind for event in of(job).jobs[0].happened] == ["submit", "grant", "lost"]
+
+
+def test_a_preemption_carries_the_scheduler_s_reason() -> None:
+    """The newest round before the event that stopped the job says why."""
+    text = five_jobs().jobs[1]
+
+    assert [event.reason for event in text.happened if event.kind == "preempt"] == [
+        "urgent is of a higher class and needs 3 GPUs"
+    ]
+
+
+def test_a_growth_without_words_is_explained_by_who_got_what() -> None:
+    """Rounds give no reason for growth in words; the numbers of their decision are the reason."""
+    job = Building(name="a").grant(1, ("w0", "n0")).publish("w0").grow(5, "w1", "n1")
+    job.wrote(0, resize("start", 0, 1, 3), resize("grow", 1, 2, 8, still=0.1))
+    rounds = (
+        {
+            "time_s": START_S + 4,
+            "decision": 3,
+            "gpus": {"a/train": 2, "b/train": 1},
+            "actions": [{"job": "a/train", "action": "Grow", "workers": [{"id": "w1", "node": "n1", "gpus": 1}]}],
+        },
+    )
+
+    grown = next(event for event in of(job, rounds=rounds).jobs[0].happened if event.kind == "grow")
+
+    assert grown.reason == "decision 3 gives it 2; others: b 1"
+
+
+def test_holds_without_slots_get_the_lowest_free_ones() -> None:
+    """Two holds at one time never share a slot of a node; one that comes later takes what became free."""
+    first = Building(name="a", uid="1").grant(0, ("w0", "n0"), ("w1", "n0")).leave(10, "w0")
+    second = Building(name="b", uid="2", submitted=5).grant(12, ("w0", "n0"))
+
+    made = of(first, second)
+
+    assert [[held.slots for held in job.life.segments[0].holdings] for job in made.jobs] == [[(0,), (1,)], [(0,)]]
+
+
+def test_utilisation_counts_holds_out_of_all_slots() -> None:
+    """Held GPU seconds out of slots times time, from first submission to last end."""
+    made = of(Building(name="a").grant(0, ("w0", "n0"), ("w1", "n0")).publish("w0", "w1").stop(49, "done", "w0", "w1"))
+
+    assert made.to_s - made.from_s == 50
+    assert made.utilisation == pytest.approx(2 * 49 / (4 * 50))
+    assert made.busy() == ((START_S, 2), (START_S + 49, 0))
+
+
+def test_the_table_has_a_line_per_job() -> None:
+    """Waiting, running, resizes by kind, standing still, steps lost, last metric, as people read them."""
+    assert table.rows(five_jobs())[:2] == [
+        [
+            "digits",
+            "Succeeded",
+            "33s",
+            "2m17s",
+            "2m51s",
+            "1 grown, 2 shrunk, 1 preempted, 1 resumed",
+            "0.44s",
+            "0",
+            "accuracy 97.8%",
+        ],
+        ["text", "Succeeded", "42s", "1m38s", "2m21s", "1 preempted, 1 resumed", "0.00s", "0", "accuracy 59.6%"],
+    ]
+    assert table.total(five_jobs()) == "3 of 5 jobs succeeded in 2m55s; GPUs held 82% of the time"
+
+
+def test_the_record_as_json_has_everything_and_no_surprises() -> None:
+    """One document: nodes, jobs with events, numbers and reports; its keys are what readers rely on."""
+    made = document(five_jobs())
+
+    assert sorted(made) == ["from_s", "jobs", "nodes", "slots", "taken_s", "to_s", "utilisation", "version"]
+    assert made["nodes"] == [{"name": "n0", "slots": 2}, {"name": "n1", "slots": 2}]
+    assert {"label", "phase", "events", "numbers", "reports", "segments", "asked"} <= set(made["jobs"][0])
+
+
+@pytest.mark.parametrize(
+    ("row_", "said"),
+    [
+        (
+            {"actions": [{"job": "a/train", "action": "Grant", "workers": [{"node": "n0", "gpus": 2}]}]},
+            "a starts on 2 on n0",
+        ),
+        ({"actions": [{"job": "a/train", "action": "Publish", "worker_ids": ["w0", "w1"]}]}, "a trains on 2"),
+        ({"actions": [{"job": "p/eval", "action": "Refuse", "reason": "too big"}]}, "p/eval is refused: too big"),
+        ({"decision": 4, "gpus": {"a/train": 2}}, "decision 4: a 2"),
+        ({"fault": "policy raised"}, "fault: policy raised"),
+    ],
+)
+def test_rounds_in_words(row_: dict[str, object], said: str) -> None:
+    """A round reads as what it did, else as what it decided."""
+    assert words(row_) == said
+
+
+def test_only_the_last_rounds_are_shown() -> None:
+    """The newest come last."""
+    rounds = [{"time_s": START_S + number, "fault": str(number)} for number in range(5)]
+
+    assert [text.rpartition(" ")[2] for text in decisions(rounds, 2)] == ["3", "4"]
