@@ -8,9 +8,12 @@ and world on every change. The three worlds (simulator, this machine, Kubernetes
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from scheduler_core.allocate.pools import pools
 from scheduler_core.allocate.registry import policy_named
 from scheduler_core.deciding.conclude import conclude
+from scheduler_core.deciding.fence import fenced
 from scheduler_core.deciding.serve import Known, Served, Stages, serve
 from scheduler_core.deciding.standing import Start, start
 from scheduler_core.diff import diff
@@ -54,16 +57,19 @@ def run_cycle(observer: Observer, enforcer: Enforcer, targets: TargetStore, para
 def decide(observation: Observation, target: Target, params: Params) -> Decision:
     """Make the target anew where the input changed, disturbing running jobs at most once in the interval.
 
-    A stage that raises or breaks a law is fenced: the previous target stays and the decision carries the fault.
+    A stage that raises or breaks a law is fenced: the job that causes it is quarantined, else the previous target
+    stays; the decision carries the fault. Another policy starts without quarantine.
     """
-    begin = start(observation, target, params)
-    if begin.unchanged:
+    if params.policy != target.policy:
+        target = replace(target, quarantined={})
+    if start(observation, target, params).unchanged:
         return Decision(target=target, kind=DecisionKind.KEPT)
-    try:
-        served = _serve_pools(observation, begin, params)
-        return conclude(observation, target, begin, served)
-    except Exception as broken:  # noqa: BLE001  # the fence: a policy is foreign code and may raise anything
-        return Decision(target=target, kind=DecisionKind.FENCED, fault=f"{type(broken).__name__}: {broken}")
+
+    def attempt(tried: Target) -> Decision:
+        begin = start(observation, tried, params)
+        return conclude(observation, tried, begin, _serve_pools(observation, begin, params))
+
+    return fenced(attempt, target, [job.id for job in observation.jobs])
 
 
 def _serve_pools(observation: Observation, begin: Start, params: Params) -> list[Served]:

@@ -32,7 +32,7 @@ class Decision:
         target: What the world should become; the previous target when kept or fenced.
         kind: How much could change.
         disturbed: Running jobs whose workers change by this decision, sorted.
-        fault: Why it was fenced, empty otherwise.
+        fault: What a stage did wrong: why it was fenced, or why a job was quarantined; empty otherwise.
     """
 
     target: Target

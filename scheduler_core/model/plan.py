@@ -169,6 +169,8 @@ def _check_document(action: Publish | Stop, job: Job, num_documents: int) -> Non
     if isinstance(action, Stop):
         return
     old, new = set(job.published), set(action.worker_ids)
+    if len(new) != len(action.worker_ids):
+        raise LawBroken(f"job {job.id!r}: expected every worker at most once in the document, got {action.worker_ids}")
     if job.published and not (old < new or new < old):
         raise LawBroken(
             f"job {job.id!r}: expected workers only added or only dropped, got {sorted(old)} -> {sorted(new)}"

@@ -78,7 +78,7 @@ def test_small_workers_move_only_where_a_large_one_has_no_node() -> None:
 
 
 def test_who_does_not_fit_is_named_with_the_reason() -> None:
-    """Four GPUs on 3+2 leave one: the later job's worker of two GPUs is unplaced, the earlier job has all of its own."""
+    """Four GPUs on 3+2 leave one: the later job, whose worker has two, is unplaced; the earlier one has all four."""
     specs = [spec("a", (4, 4)), spec("wide", (2, 2), gpus_per_worker=2, submitted_s=1.0)]
 
     placement = pack(to_place({"a": 4, "wide": 2}, cluster(3, 2), None, specs))

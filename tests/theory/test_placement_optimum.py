@@ -32,7 +32,7 @@ def fewest_spans(gpus_by_job: Mapping[str, int], gpus_by_node: Mapping[str, int]
     linked = np.hstack([np.eye(pairs), -np.diag(np.repeat(sizes, num_nodes).astype(float))])
     solved = milp(
         np.concatenate([np.zeros(pairs), np.ones(pairs)]),
-        integrality=np.ones(2 * pairs),
+        integrality=np.ones(2 * pairs, dtype=np.int64),
         bounds=Bounds(0, np.concatenate([np.repeat(sizes, num_nodes), np.ones(pairs)])),
         constraints=[
             LinearConstraint(np.hstack([each_job, none]), sizes, sizes),
@@ -40,6 +40,7 @@ def fewest_spans(gpus_by_job: Mapping[str, int], gpus_by_node: Mapping[str, int]
             LinearConstraint(linked, -np.inf, 0),
         ],
     )
+    assert solved.fun is not None
     return round(solved.fun)
 
 

@@ -73,6 +73,7 @@ def running(request: JobSpec, *nodes: str, **changes: Any) -> Job:
     """A job that trains by an acknowledged document of generation 1 with one worker on each of these nodes."""
     members = workers(*nodes, gpus=request.gpus_per_worker)
     settled: dict[str, Any] = {
+        "phase": JobPhase.RUNNING,
         "workers": members,
         "published": tuple(worker.id for worker in members),
         "generation": 1,
@@ -81,7 +82,7 @@ def running(request: JobSpec, *nodes: str, **changes: Any) -> Job:
         "grow_gate_open": True,
         "granted_s": NOW_S,
     }
-    return Job(spec=request, phase=JobPhase.RUNNING, **{**settled, **changes})
+    return Job(spec=request, **{**settled, **changes})
 
 
 def seen(nodes: Cluster, *jobs: Job, **changes: Any) -> Observation:

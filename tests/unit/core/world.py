@@ -99,7 +99,7 @@ class World:
             Stop: self._stop,
             Release: self._release,
             Evict: lambda evict: self._set_worker(evict.job_id, evict.worker_id, WorkerPhase.ENDED),
-            Refuse: lambda refuse: self.jobs.pop(refuse.job_id),
+            Refuse: self._refuse,
             Announce: lambda told: self._change(told.job_id, message=told.message),
         }
         appliers[type(action)](action)
@@ -208,6 +208,9 @@ class World:
     def _release(self, action: Release) -> None:
         self._expect(action.job_id, JobPhase.BETWEEN)
         self._change(action.job_id, grow_gate_open=False)
+
+    def _refuse(self, action: Refuse) -> None:
+        del self.jobs[action.job_id]
 
     def _expect(self, job_id: str, phase: JobPhase) -> None:
         assert self.jobs[job_id].phase is phase, self.jobs[job_id]
