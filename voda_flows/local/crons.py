@@ -27,7 +27,8 @@ class Crons:
         for key, cron in self.store.snapshot("CronWorkflow").items():
             try:
                 step = cron_step(cron, self._children(key), now)
-            except InvalidValue as error:
+            except (InvalidValue, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+                # A document that is no cron workflow at all disturbs no other.
                 self._record(key, {"conditions": [{"type": "SpecError", "status": "True", "message": str(error)}]})
                 continue
             again.append(step.again)

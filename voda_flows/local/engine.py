@@ -51,7 +51,8 @@ class Engine:
             try:
                 seen, due = self.step(seen, due)
                 self.store.wait(seen, self._pause_s(due))
-            except VodaError:
+            except Exception:
+                # A full disk, a locked file, a defect: all that was not done yet is done once it can be.
                 log.exception("the round failed, it is repeated")
                 time.sleep(TROUBLE_S)
 

@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from scheduler_core.errors import Conflict, InvalidValue, NotFound
+from scheduler_core.errors import Conflict, NotFound
 from voda_flows.local.launch import SLOTS, WORKDIR, Surroundings, launch
-from voda_flows.local.nodes import ENDED, Binding, bind, devices_of, held_slots
+from voda_flows.local.nodes import ENDED, Binding, bind, devices_of, held_slots, node_of
 from voda_flows.local.pods import Pods, choose_address
 from voda_flows.local.store import LocalStore
 from voda_flows.objects import Key, Object, format_time, key_of
@@ -61,7 +61,7 @@ class Kubelet:
         used = {address for pod in pods.values() if (address := (pod.get("status") or {}).get("podIP"))}
         for binding in bind(pods, nodes):
             pod = pods[binding.pod]
-            patch = _unschedulable(pod, binding) if binding.node is None else _bound(pod, binding, used)
+            patch = _waiting(pod, binding) if binding.node is None else _bound(pod, binding, used)
             if patch:
                 self._patch(pod, patch)
 
@@ -69,8 +69,7 @@ class Kubelet:
         """Start bound pods that have not begun, and keep the downward-API files of the others as they should be."""
         pods, self.live = self.store.snapshot("Pod"), []
         for pod in pods.values():
-            status = pod.get("status") or {}
-            if not pod["spec"].get("nodeName") or status.get("phase") in ENDED:
+            if node_of(pod) is None or pod["status"].get("phase") in ENDED:
                 continue
             self.live.append(pod)
             if self.pods.has_begun(pod["metadata"]["uid"]):
@@ -101,7 +100,9 @@ class Kubelet:
             state = {"waiting": {"reason": "ContainerCreating", "message": str(waiting)}}
             containers = [{"name": "main", "ready": False, "state": state}]
             self._patch(pod, {"status": {"message": str(waiting), "containerStatuses": containers}})
-        except (InvalidValue, OSError) as error:
+        except Exception as error:
+            # Whatever is wrong with one pod's document or folder ends that pod, and no other.
+            log.exception("pod=%s/%s cannot start", *key_of(pod)[1:])
             self._patch(pod, {"status": {"phase": "Failed", "message": f"cannot start: {error}"}})
 
     def _surroundings(self, pod: Object) -> Surroundings:
@@ -151,8 +152,10 @@ def _bound(pod: Object, binding: Binding, used: set[str]) -> Object:
     }
 
 
-def _unschedulable(pod: Object, binding: Binding) -> Object:
-    """The patch that says why a pod waits, empty where that is said already."""
+def _waiting(pod: Object, binding: Binding) -> Object:
+    """The patch that says why a pod waits, empty where that is said already; one with a fault fails."""
+    if binding.is_fault:
+        return {"status": {"phase": "Failed", "message": f"cannot start: {binding.message}"}}
     conditions = (pod.get("status") or {}).get("conditions") or ()
     if any(entry["type"] == "PodScheduled" and entry.get("message") == binding.message for entry in conditions):
         return {}

@@ -29,12 +29,14 @@ class Binding:
         node: Name of the node, or none where the pod has to wait.
         slots: Indexes of the node's slots that it holds.
         message: Why it waits.
+        is_fault: Whether it makes no sense, so that it waits in vain.
     """
 
     pod: Key
     node: str | None
     slots: tuple[int, ...] = ()
     message: str = ""
+    is_fault: bool = False
 
 
 def make_node(name: str, gpus: int, labels: Mapping[str, str] | None = None) -> Object:
@@ -114,6 +116,27 @@ def wanted_gpus(pod: Object) -> int:
     return sum(num_gpus((container.get("resources") or {}).get("limits")) for container in containers)
 
 
+def node_of(pod: Object) -> str | None:
+    """The node that a pod was bound to; one is bound once it has an address."""
+    bound = (pod.get("status") or {}).get("podIP")
+    return str(pod["spec"]["nodeName"]) if bound else None
+
+
+def fault_of(pod: Object) -> str:
+    """What keeps a document from being a pod that can be bound at all, or nothing; nothing else reads it unchecked."""
+    spec = pod.get("spec")
+    if not isinstance(spec, dict) or not isinstance(spec.get("nodeSelector") or {}, dict):
+        return f"expected a pod's spec, got {spec!r} (at $.spec)"
+    containers = spec.get("containers")
+    if not isinstance(containers, list) or not all(isinstance(container, dict) for container in containers):
+        return f"expected a list of containers, got {containers!r} (at $.spec.containers)"
+    for number, container in enumerate(containers):
+        limits = (container.get("resources") or {}).get("limits") or {}
+        if not str(limits.get(GPU, 0)).isdigit():
+            return f"expected a whole number, got {limits[GPU]!r} (at $.spec.containers[{number}].resources.limits)"
+    return ""
+
+
 def held_slots(pod: Object) -> tuple[int, ...]:
     """The slots of its node that a bound pod was given."""
     text = (pod["metadata"].get("annotations") or {}).get(SLOTS) or ""
@@ -122,14 +145,14 @@ def held_slots(pod: Object) -> tuple[int, ...]:
 
 def bind(pods: Mapping[Key, Object], nodes: Mapping[Key, Object]) -> list[Binding]:
     """Where the pods that wait for a node go, oldest first; what does not fit waits without keeping others back."""
-    live = [pod for pod in pods.values() if (pod.get("status") or {}).get("phase") not in ENDED]
-    bound = [pod for pod in live if pod["spec"].get("nodeName")]
-    load = Counter(str(pod["spec"]["nodeName"]) for pod in bound)
-    taken = {(str(pod["spec"]["nodeName"]), index) for pod in bound for index in held_slots(pod)}
+    live = {key: pod for key, pod in pods.items() if (pod.get("status") or {}).get("phase") not in ENDED}
+    bound = [(node, pod) for pod in live.values() if (node := node_of(pod)) is not None]
+    load = Counter(node for node, _ in bound)
+    taken = {(node, index) for node, pod in bound for index in held_slots(pod)}
     waiting = [
         (pod["metadata"]["creationTimestamp"], key)
-        for key, pod in pods.items()
-        if pod in live and not pod["spec"].get("nodeName") and "deletionTimestamp" not in pod["metadata"]
+        for key, pod in live.items()
+        if node_of(pod) is None and "deletionTimestamp" not in pod["metadata"]
     ]
     made = []
     for _, key in sorted(waiting):
@@ -144,6 +167,8 @@ def bind(pods: Mapping[Key, Object], nodes: Mapping[Key, Object]) -> list[Bindin
 def _bind_one(
     key: Key, pod: Object, nodes: Mapping[Key, Object], load: Mapping[str, int], taken: set[tuple[str, int]]
 ) -> Binding:
+    if fault := fault_of(pod):
+        return Binding(pod=key, node=None, message=fault, is_fault=True)
     wanted, refusals = wanted_gpus(pod), Counter[str]()
     fitting: list[tuple[int, str, tuple[int, ...]]] = []
     for node in nodes.values():
@@ -164,7 +189,9 @@ def _bind_one(
 def _refusal(pod: Object, node: Object, missing: int) -> str:
     """Why a pod cannot go to a node, in the words of kube-scheduler, or nothing."""
     labels = node["metadata"].get("labels") or {}
-    if any(labels.get(name) != value for name, value in (pod["spec"].get("nodeSelector") or {}).items()):
+    asked = pod["spec"].get("nodeSelector") or {}
+    named = pod["spec"].get("nodeName") or node["metadata"]["name"]
+    if named != node["metadata"]["name"] or any(labels.get(name) != value for name, value in asked.items()):
         return "node(s) didn't match Pod's node affinity/selector"
     if (node.get("spec") or {}).get("unschedulable"):
         return "node(s) were unschedulable"

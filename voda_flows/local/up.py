@@ -24,7 +24,7 @@ from scheduler_core.errors import Conflict, InvalidValue, NotFound, Unreachable,
 from voda_flows.local.cron import ENDED, LABEL, workflow_from_cron
 from voda_flows.local.engine import is_running, lock_path
 from voda_flows.local.nodes import ENDED as POD_ENDED
-from voda_flows.local.nodes import SHAPE, nodes_of_documents, nodes_of_shape, num_gpus
+from voda_flows.local.nodes import SHAPE, node_of, nodes_of_documents, nodes_of_shape, num_gpus
 from voda_flows.local.processes import is_held, kill_marked, named_by, parent_of, tell, wait_for_ends
 from voda_flows.local.store import LocalStore
 from voda_flows.objects import Object, format_time, key_of
@@ -184,7 +184,7 @@ def _put_nodes(store: LocalStore, asked: list[Object] | None) -> tuple[str, ...]
     if asked is None:
         asked = found or nodes_of_shape("2x2")
     if _shapes(found) != _shapes(asked):
-        live = [pod for pod in store.list("Pod") if _is_on_node(pod)]
+        live = [pod for pod in store.list("Pod") if node_of(pod) and pod["status"].get("phase") not in POD_ENDED]
         if found and (live or is_running(store.home)):
             raise Conflict(
                 f"{store.home}: expected the nodes it has, {_words(found)}, got {_words(asked)}: "
@@ -195,11 +195,6 @@ def _put_nodes(store: LocalStore, asked: list[Object] | None) -> tuple[str, ...]
         for node in asked:
             store.create(node)
     return tuple(node["metadata"]["name"] for node in asked)
-
-
-def _is_on_node(pod: Object) -> bool:
-    ended = (pod.get("status") or {}).get("phase") in POD_ENDED
-    return bool(pod["spec"].get("nodeName")) and not ended
 
 
 def _shapes(nodes: Iterable[Object]) -> dict[str, tuple[int, Mapping[str, str]]]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scheduler_core.errors import InvalidValue
-from voda_flows.local.nodes import Binding, bind, devices_of, make_node, nodes_of_shape
+from voda_flows.local.nodes import Binding, bind, devices_of, fault_of, make_node, nodes_of_shape
 from voda_flows.local.up import read_nodes
 from voda_flows.objects import Key, Object
 
@@ -24,6 +24,7 @@ def pod(gpus: int = 0, **more: Any) -> Object:
     found["spec"]["containers"] = [{"name": "main", "resources": {"limits": {"nvidia.com/gpu": str(gpus)}}}]
     if "node" in more:
         found["spec"]["nodeName"] = more["node"]
+        found["status"]["podIP"] = "127.0.1.1"
         found["metadata"]["annotations"] = {"voda.dev/slots": more.get("slots", "")}
     if "on" in more:
         found["spec"]["nodeSelector"] = {"kubernetes.io/hostname": more["on"]}
@@ -130,6 +131,36 @@ def test_ended_pods_hold_nothing_but_terminating_ones_do() -> None:
 
     assert bound(ended, N0) == {"new": ("n0", (0, 1))}
     assert bound(leaving, N0) == {"new": (None, ())}
+
+
+def test_pod_that_names_its_node_goes_there() -> None:
+    """A nodeName in the document is where the pod goes, with slots of its own, or it waits."""
+    named = pod(1)
+    named["spec"]["nodeName"] = "n1"
+
+    assert bound({"a": named}, N0, N1) == {"a": ("n1", (0,))}
+    assert bound({"a": named}, N0) == {"a": (None, ())}
+
+
+@pytest.mark.parametrize("spec", [None, [], {}, {"containers": {}}, {"containers": ["x"]}, {"nodeSelector": []}])
+def test_document_that_is_no_pod_keeps_nobody_back(spec: Any) -> None:
+    """What makes no sense is told as a fault; the others are bound all the same."""
+    bad: Object = {"metadata": {"creationTimestamp": "0"}, "spec": spec}
+    made = bind({Key("Pod", "d", "bad"): bad, Key("Pod", "d", "good"): pod(1)}, cluster(N0))
+
+    assert [(binding.pod.name, binding.node, binding.is_fault) for binding in made] == [
+        ("bad", None, True),
+        ("good", "n0", False),
+    ]
+
+
+def test_gpus_must_be_a_number() -> None:
+    """A count of GPUs that is none is a fault that says where."""
+    assert fault_of(pod()) == ""
+    body = pod()
+    body["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] = "two"
+
+    assert fault_of(body) == "expected a whole number, got 'two' (at $.spec.containers[0].resources.limits)"
 
 
 def test_pods_without_gpus_spread() -> None:

@@ -148,7 +148,14 @@ def test_slots_are_shared_out(world: World) -> None:
     """GPU pods hold slots alone, tell them, and wait for them; without devices they see none."""
     world.pod("gpu-a", "sh", "-c", "sleep 60", gpus=2, spec={"nodeSelector": {"kubernetes.io/hostname": "n1"}})
     first = world.phase("Pod", "gpu-a", "Running")
-    world.pod("gpu-b", "sh", "-c", "echo [$CUDA_VISIBLE_DEVICES]", gpus=1, spec=first["spec"] | {"nodeName": None})
+    world.pod(
+        "gpu-b",
+        "sh",
+        "-c",
+        "echo [$CUDA_VISIBLE_DEVICES]",
+        gpus=1,
+        spec={"nodeSelector": {"kubernetes.io/hostname": "n1"}},
+    )
     waiting = world.until("Pod", "gpu-b", lambda pod: (pod.get("status") or {}).get("message"))
 
     assert first["metadata"]["annotations"]["voda.dev/slots"] == "0,1"
@@ -275,6 +282,8 @@ def test_claim_is_shared_between_pods(world: World) -> None:
     ("name", "spec", "said"),
     [
         ("no-command", {"containers": [{"name": "main"}]}, "cannot start: expected a command"),
+        ("no-containers", {"containers": "x"}, "cannot start: expected a list of containers"),
+        ("odd-mounts", {"containers": [{"name": "main", "command": ["x"], "volumeMounts": [1]}]}, "cannot start: "),
         ("bad-volume", {"volumes": [{"name": "v", "nfs": {}}]}, "cannot start: volume 'v'"),
     ],
 )
