@@ -1,7 +1,7 @@
 """Measures the shape of the sources: lines of files, code lines and parameters of functions, depth of nesting.
 
-A function's code lines are those that are neither blank, nor comment only, nor its docstring, nor a function's inside it
-(that one is counted by itself).
+A function's code lines are those that are neither blank, nor comment only, nor its docstring, nor of a function inside
+it (that one is counted by itself).
 """
 
 from __future__ import annotations
