@@ -172,8 +172,7 @@ def resume(state: State, root: Path | None = None) -> bool:
         Whether there was one.
     """
     store = Store.from_environment() if root is None else Store(root, None, 0)
-    store.load(state)
-    return state.commits >= 0
+    return store.load(state) is not None
 
 
 def device() -> torch.device:

@@ -49,11 +49,11 @@ class Store:
         """The segment's folder."""
         return None if self.root is None else checkpoints.segment_folder(self.root, self.segment)
 
-    def load(self, state: State) -> list[Mapping[str, object]]:
+    def load(self, state: State) -> list[Mapping[str, object]] | None:
         """Put the newest good checkpoint into `state`.
 
         Returns:
-            Random streams by rank; none where there is no checkpoint (`state.commits` stays below 0 then).
+            Random streams by rank; None where there is no checkpoint.
 
         Raises:
             ValueError: the checkpoint is of another script or data set.
@@ -62,7 +62,7 @@ class Store:
 
         found = checkpoints.newest_good(self.root, self.job) if self.root is not None else None
         if found is None:
-            return []
+            return None
         body = torch.load(found.state, map_location="cpu", weights_only=True)
         state.apply(cast("dict[str, object]", body["state"]))
         return [cast("Mapping[str, object]", streams) for streams in body["random"]]

@@ -39,20 +39,20 @@ def choose_root(commits: Sequence[int]) -> int | None:
     return commits.index(furthest)
 
 
-def synchronise(world: World, state: State, load: Callable[[], list[Mapping[str, object]]], seed: int) -> None:
+def synchronise(world: World, state: State, load: Callable[[], list[Mapping[str, object]] | None], seed: int) -> None:
     """Bring this rank to the state of the world's root.
 
     Args:
         world: just joined.
         state: of this rank; `commits` says whether it holds anything.
-        load: puts the newest checkpoint into `state` and gives the random streams by rank; called in rank 0 when no
-            rank holds anything.
+        load: puts the newest checkpoint into `state` and gives the random streams by rank, if there is one;
+            called in rank 0 when no rank holds anything.
         seed: for ranks without a stream.
     """
     commits = [int(row[0]) for row in world.collect([state.commits])]
     root = choose_root(commits)
     beginning = max(commits) < 0
-    streams = load() if beginning and world.rank == 0 else []
+    streams = (load() if beginning and world.rank == 0 else None) or []
     if root is not None and world.size > 1:
         streams = _take(world, state, streams, root)
     if world.rank < len(streams):

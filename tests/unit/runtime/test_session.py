@@ -309,3 +309,14 @@ def test_wrong_options_are_named(wrong: dict[str, Any]) -> None:
     """Ranges are checked where options are made."""
     with pytest.raises(ValueError, match="expected commit_every >= 1, report_every >= 0 and scale_lr one of"):
         Options(**wrong)
+
+
+def test_resume_puts_the_newest_checkpoint_into_a_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A later step of a workflow evaluates what was trained; where nothing was, it is told so."""
+    monkeypatch.setenv("VODA_CHECKPOINT_ROOT", str(tmp_path / "job"))
+    trained, other = Trainer(Alone()), Trainer(Alone())
+    trained.run()
+
+    assert session.resume(other.state)
+    assert other.weights == trained.weights
+    assert not session.resume(other.state, tmp_path / "nothing")
