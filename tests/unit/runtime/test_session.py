@@ -155,7 +155,7 @@ def test_a_crash_goes_back_to_the_last_commit() -> None:
     def crash(trainer: Trainer) -> None:
         world = trainer.world
         if trainer.state.step == 4 and isinstance(world, ThreadWorld) and (world.rank, world.size) == (0, 3):
-            world.crash()
+            world.cut()
             raise SystemExit
 
     options = Options(scale_lr="none", commit_every=3)

@@ -66,7 +66,7 @@ class ThreadWorld:
     def leave(self) -> None:
         """Leave it."""
 
-    def crash(self) -> None:
+    def cut(self) -> None:
         """Break the collective that the others wait in."""
         self._hub.barrier.abort()
 
