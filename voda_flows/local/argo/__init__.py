@@ -8,6 +8,6 @@ from __future__ import annotations
 
 from voda_flows.local.argo.reconcile import Advance, advance
 from voda_flows.local.argo.templates import TemplateSource
-from voda_flows.local.argo.validate import validate
+from voda_flows.local.argo.validate import validate, validate_template
 
-__all__ = ["Advance", "TemplateSource", "advance", "validate"]
+__all__ = ["Advance", "TemplateSource", "advance", "validate", "validate_template"]

@@ -8,6 +8,7 @@ is one grammar: integers, numbers, text in quotes, ``true``, ``false``, ``nil``,
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -30,6 +31,10 @@ PRECEDENCE: Mapping[str, int] = {
     "**": 7,
 }  # fmt: skip
 
+NESTING = frozenset({("sign", "("), ("sign", "!"), ("sign", "-"), ("sign", "?")})
+MAX_DIGITS = 18  # of a 64-bit integer
+MAX_NESTING = 50  # each costs a few calls of the parser; people write one or two
+
 
 class UnknownName(InvalidValue):
     """A name has no value (yet)."""
@@ -47,7 +52,7 @@ class Expression:
 def _as_int(value: Any) -> int:  # noqa: ANN401 - whatever an expression holds
     try:
         return int(value)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InvalidValue(f"asInt: expected a whole number, got {value!r}") from error
 
 
@@ -64,7 +69,7 @@ FUNCTIONS: Mapping[str, Callable[[Any], Any]] = {
 
 ORDERED: Mapping[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "+": operator.add, "-": operator.sub,
-    "*": operator.mul, "%": operator.mod, "**": operator.pow, "/": operator.truediv,
+    "*": operator.mul, "%": operator.mod, "**": math.pow, "/": operator.truediv,
 }  # fmt: skip
 
 
@@ -121,7 +126,10 @@ def _binary(sign: str, first: Any, second: Any) -> Any:  # noqa: ANN401 - an exp
         raise InvalidValue(f"expected values of one kind on both sides of {sign}, got {first!r} and {second!r}")
     if sign in {"/", "%"} and second == 0:
         raise InvalidValue(f"expected a divisor other than 0 in {first!r} {sign} {second!r}")
-    return ORDERED[sign](first, second)
+    try:
+        return ORDERED[sign](first, second)
+    except (OverflowError, ValueError) as error:
+        raise InvalidValue(f"{first!r} {sign} {second!r}: too large, or no number") from error
 
 
 def _kind(value: Any) -> type:  # noqa: ANN401 - an expression has any type
@@ -147,7 +155,10 @@ def parse(source: str) -> Expression:
     Raises:
         InvalidValue: It does not parse ("Unexpected end of expression"), or calls an unknown function.
     """
-    parser = _Parser(_tokens(source))
+    tokens = _tokens(source)
+    if sum(token in NESTING for token in tokens) > MAX_NESTING:
+        raise InvalidValue(f"expected at most {MAX_NESTING} brackets and signs in an expression")
+    parser = _Parser(tokens)
     tree = parser.ternary()
     if parser.peek()[0]:
         raise InvalidValue(f"Cannot transition token types: unexpected {parser.peek()[1]!r}")
@@ -208,7 +219,8 @@ class _Parser:
     def atom(self) -> Expression:
         kind, word = self.take()
         if kind == "number":
-            return Expression(kind="literal", value=float(word) if "." in word else int(word))
+            is_float = "." in word or len(word) > MAX_DIGITS
+            return Expression(kind="literal", value=float(word) if is_float else int(word))
         if kind == "text":
             return Expression(kind="literal", value=re.sub(r"\\(.)", r"\1", word[1:-1]))
         if kind == "name":

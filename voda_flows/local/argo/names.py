@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 FNV_OFFSET = 2166136261  # FNV-1a, 32 bits (http://www.isthe.com/chongo/tech/comp/fnv)
@@ -20,6 +21,7 @@ POD_PREFIX_LENGTH = 253 - 11  # a pod's name ends at 253 characters; the hash an
 STEP_PREFIX = re.compile(r"^(\[\d+\])?\.")
 
 
+@lru_cache(maxsize=1 << 16)
 def fnv32a(text: str) -> int:
     """The 32-bit FNV-1a hash of the text's UTF-8 bytes.
 

@@ -46,6 +46,20 @@ def validate(workflow: Object, source: TemplateSource) -> None:
     _Check(named, spec, source).run()
 
 
+def validate_template(template: Object, source: TemplateSource) -> None:
+    """Check a WorkflowTemplate before it is kept, as far as that is possible without the arguments of its users.
+
+    Raises:
+        InvalidValue: The first fault, as ``validate`` has it.
+    """
+    check_fields(template)
+    spec = template.get("spec")
+    if not isinstance(spec, dict):
+        raise InvalidValue("spec: Required value")
+    check = _Check({**template, "metadata": {"name": "", **(template.get("metadata") or {})}}, spec, source)
+    check.templates()
+
+
 class _Check:
     """A walk over all templates that a Workflow reaches; each is checked once."""
 
@@ -72,6 +86,11 @@ class _Check:
         hook = (self._spec.get("hooks") or {}).get("exit")
         if hook:
             self._enter(hook, self._templates.scope, "spec.hooks.exit ")
+        self.templates()
+
+    def templates(self) -> None:
+        """Check every template, also those that nobody reaches."""
+        _check_unique(self._spec.get("templates") or (), "spec.templates[{index}].name")
         for template in self._spec.get("templates") or ():
             self._template(template, self._templates.scope)
 
