@@ -105,16 +105,18 @@ def _pipeline() -> Workflow:
 
 EXAMPLES: tuple[Example, ...] = (
     Example(
-        workflow=_job("digits", DIGITS, epochs="30", min_gpus="1", max_gpus="4", category="digits"),
+        workflow=_job("digits", f"{DIGITS} --repeat 4", epochs="40", min_gpus="1", max_gpus="4", category="digits"),
         header="An elastic job: trains on 1 to 4 GPUs and takes what is idle.\n"
         "Submit it: voda submit templates/examples/digits.yaml --watch",
     ),
     Example(
-        workflow=_job("text", CHARTRANSFORMER, epochs="4", min_gpus="1", max_gpus="2", category="text"),
+        workflow=_job(
+            "text", f"{CHARTRANSFORMER} --text-bytes 150000", epochs="5", min_gpus="1", max_gpus="2", category="text"
+        ),
         header="A character transformer on 1 to 2 GPUs; it gives one back when others need it.",
     ),
     Example(
-        workflow=_job("rigid", DIGITS, epochs="15", min_gpus="2", max_gpus="2", category="digits"),
+        workflow=_job("rigid", f"{DIGITS} --repeat 2", epochs="12", min_gpus="2", max_gpus="2", category="digits"),
         header="A rigid job: min-gpus equals max-gpus, so it gets 2 GPUs or waits.",
     ),
     Example(
@@ -123,7 +125,9 @@ EXAMPLES: tuple[Example, ...] = (
         "Only the training step waits for GPUs; the steps around it are ordinary pods.",
     ),
     Example(
-        workflow=_job("urgent", DIGITS, epochs="8", min_gpus="3", max_gpus="3", priority="high", category="digits"),
+        workflow=_job(
+            "urgent", f"{DIGITS} --repeat 2", epochs="8", min_gpus="3", max_gpus="3", priority="high", category="digits"
+        ),
         header="A job of a higher priority class that needs 3 GPUs: running jobs of lower classes give up GPUs,\n"
         "down to none if they must. Those keep a checkpoint and go on from it later.",
     ),
