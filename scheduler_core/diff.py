@@ -52,7 +52,8 @@ def diff(observation: Observation, target: Target, params: Params) -> Plan:
         Actions in order of enforcement.
     """
     wishes = {job.id: wish(job, target) for job in observation.jobs}
-    jobs = [observation.jobs_by_id[spec.id] for spec in by_arrival(job.spec for job in observation.jobs)]
+    jobs_by_id = observation.jobs_by_id
+    jobs = [jobs_by_id[spec.id] for spec in by_arrival(job.spec for job in observation.jobs)]
     steps = {job.id: _without_claims(job, wishes[job.id], observation.now_s, params.start_limit_s) for job in jobs}
     settled = [job for job in jobs if not steps[job.id]]
     claims, blocked = _claims(settled, wishes, observation)

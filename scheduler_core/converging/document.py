@@ -41,7 +41,12 @@ def _is_late(worker: Worker, job: Job, now_s: float, start_limit_s: float) -> bo
 
 
 def _evictions(job: Job, workers: Iterable[Worker], reason: str) -> list[Action]:
-    return [Evict(job_id=job.id, segment=job.segment, worker_id=worker.id, reason=reason) for worker in workers]
+    """Delete these workers' pods; a worker that is only granted has none yet, and is left to come up too late."""
+    return [
+        Evict(job_id=job.id, segment=job.segment, worker_id=worker.id, reason=reason)
+        for worker in workers
+        if worker.phase is not WorkerPhase.GRANTED
+    ]
 
 
 def _gpus(workers: Iterable[Worker]) -> int:

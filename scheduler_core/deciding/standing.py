@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from scheduler_core.allocate.order import by_arrival
 from scheduler_core.model.job import Job, JobPhase, WorkerPhase
 from scheduler_core.model.observation import Observation
 from scheduler_core.model.params import Params
@@ -55,7 +56,7 @@ def standing(observation: Observation, target: Target) -> Placement:
             continue
         held = workers_by_node(job)
         meant = target.placement.workers(job.id)
-        if job.id not in target.reasons:
+        if job.id not in target.reasons or job.held:
             meant = held if job.is_active else {}
         workers_by_job[job.id] = {
             node: min(count, held.get(node, 0)) if node in closed else count for node, count in meant.items()
@@ -80,6 +81,8 @@ def fixed_jobs(observation: Observation, target: Target, *, within_limit: bool) 
             continue
         if job.id in target.quarantined:
             fixed[job.id] = f"left out of decisions: {target.quarantined[job.id]}"
+        elif job.held:
+            fixed[job.id] = "its Workflow is suspended or told to stop"
         elif job.pinned and job.is_active:
             fixed[job.id] = "pinned: its budget of segments or status size is used up"
         elif within_limit and not waits:
@@ -89,20 +92,22 @@ def fixed_jobs(observation: Observation, target: Target, *, within_limit: bool) 
 
 
 def _homeless(observation: Observation, fixed: Iterable[str], current: Placement) -> set[str]:
-    """Of these jobs, those that stand where there is no longer room for them, or below their minimum."""
-    specs = {job.id: job.spec for job in observation.jobs}
-    used: Counter[str] = Counter()
-    for job_id in fixed:
-        for node, count in current.workers(job_id).items():
-            used[node] += count * specs[job_id].gpus_per_worker
-    usable = usable_gpus(observation)
-    full = {node for node, gpus in used.items() if gpus > usable.get(node, 0)}
+    """Of these jobs, those for which there is no room where they stand, or only for less than their minimum.
+
+    Who runs has its room before who was only promised some.
+    """
+    jobs = observation.jobs_by_id
+    arrival = {spec.id: place for place, spec in enumerate(by_arrival(job.spec for job in observation.jobs))}
+    left = usable_gpus(observation)
     homeless = set()
-    for job_id in fixed:
-        workers = current.workers(job_id)
-        gpus = sum(workers.values()) * specs[job_id].gpus_per_worker
-        if full & set(workers) or 0 < gpus < specs[job_id].min_gpus:
+    for job_id in sorted(fixed, key=lambda one: (not jobs[one].is_active, arrival[one])):
+        spec = jobs[job_id].spec
+        needs = {node: count * spec.gpus_per_worker for node, count in current.workers(job_id).items()}
+        if 0 < sum(needs.values()) < spec.min_gpus or any(gpus > left.get(node, 0) for node, gpus in needs.items()):
             homeless.add(job_id)
+            continue
+        for node, gpus in needs.items():
+            left[node] -= gpus
     return homeless
 
 
@@ -132,7 +137,7 @@ def _relevant(job: Job, target: Target) -> Mapping[str, object]:
         "id": spec.id,
         "bounds": (spec.min_gpus, spec.max_gpus, spec.gpus_per_worker),
         "order": (spec.priority, spec.submitted_s, spec.queue, spec.gpu_type),
-        "state": (waits, job.pinned and job.is_active, job.phase is JobPhase.ENDED),
+        "state": (waits, (job.pinned or job.held) and job.is_active, job.held, job.phase is JobPhase.ENDED),
     }
 
 

@@ -23,6 +23,8 @@ class Node:
         labels: Its labels, for topology levels.
         schedulable: False when cordoned, not ready or tainted: keeps what runs there, takes nothing new.
         foreign_gpus: GPUs held by pods that are not ours.
+        leaving_gpus: GPUs held by pods on their way out (of ended segments and Workflows): not free yet, but nobody's,
+            so a decision may promise them.
     """
 
     name: str
@@ -31,11 +33,13 @@ class Node:
     labels: Mapping[str, str] = field(default_factory=dict)
     schedulable: bool = True
     foreign_gpus: int = 0
+    leaving_gpus: int = 0
 
     def __post_init__(self) -> None:
         """Check the counts once, here at the edge."""
-        if self.gpus < 0 or self.foreign_gpus < 0:
-            raise InvalidValue(f"node {self.name!r}: expected GPU counts >= 0, got {self.gpus}, {self.foreign_gpus}")
+        counts = (self.gpus, self.foreign_gpus, self.leaving_gpus)
+        if min(counts) < 0:
+            raise InvalidValue(f"node {self.name!r}: expected GPU counts >= 0, got {counts}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

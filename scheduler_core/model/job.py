@@ -183,6 +183,7 @@ class Job:
         attained_gpu_s: GPU seconds held so far, all segments.
         retries: Segments in a row that ended without a new checkpoint.
         pinned: No preemption or growth by choice (budget of segments or status size used up).
+        held: Its Workflow was suspended or told to stop: it takes no GPUs, and keeps those with which it runs.
         progress: What the driver last reported.
         message: What the queue says of it now (shown on its gate), to be rewritten only on real change.
     """
@@ -202,6 +203,7 @@ class Job:
     attained_gpu_s: float = 0.0
     retries: int = 0
     pinned: bool = False
+    held: bool = False
     progress: Progress = Progress()
     message: str = ""
 

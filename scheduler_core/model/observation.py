@@ -60,5 +60,5 @@ class Observation:
 
     def free_gpus(self) -> dict[str, int]:
         """GPUs by node that can be claimed now, never negative."""
-        held = self.held_gpus()
-        return {name: max(0, gpus - held[name]) for name, gpus in self.ours_gpus().items()}
+        held, leaving = self.held_gpus(), {node.name: node.leaving_gpus for node in self.cluster.nodes}
+        return {name: max(0, gpus - held[name] - leaving[name]) for name, gpus in self.ours_gpus().items()}

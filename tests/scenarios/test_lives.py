@@ -158,8 +158,9 @@ def test_a_granted_worker_that_never_comes_up_does_not_keep_the_others_waiting()
     run_cycle(world, world, world, PARAMS)
     while any(worker.phase.value != "Ready" for worker in world.jobs["a"].workers[:2]):
         world.moves()[0]()
+    world.moves()[0]()
     world.moves()[-1]()
-    assert world.jobs["a"].driver_ready
+    assert (world.jobs["a"].driver_ready, world.jobs["a"].workers[2].phase.value) == (True, "Pending")
     read = len(world.log)
 
     world.now_s += PARAMS.start_limit_s

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from scheduler_core.model.cluster import Cluster, Node
 from voda_flows.control.pods import GPU
@@ -12,18 +13,31 @@ from voda_flows.objects import Object
 GPU_TYPE = "nvidia.com/gpu.product"
 
 
-def cluster_of(nodes: Iterable[Object], foreign_gpus: Mapping[str, int], levels: tuple[str, ...]) -> Cluster:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherGpus:
+    """GPUs by node that pods hold which are no worker of a live job's current segment.
+
+    Attributes:
+        foreign: Held by pods that may stay.
+        leaving: Held by pods on their way out: told to go, or of a segment or Workflow that has ended.
+    """
+
+    foreign: Mapping[str, int] = field(default_factory=dict)
+    leaving: Mapping[str, int] = field(default_factory=dict)
+
+
+def cluster_of(nodes: Iterable[Object], others: OtherGpus, levels: tuple[str, ...]) -> Cluster:
     """The nodes with their GPUs and topology.
 
     Args:
         nodes: Node objects.
-        foreign_gpus: GPUs by node held by pods that are no worker of a live job's segment.
+        others: GPUs held by pods that are no worker of a live job's segment.
         levels: Labels of the topology, outermost first.
 
     Returns:
         The cluster; a node without GPUs is left out.
     """
-    found = [_node(node, foreign_gpus) for node in nodes]
+    found = [_node(node, others) for node in nodes]
     return Cluster(nodes=tuple(node for node in found if node.gpus), levels=levels)
 
 
@@ -35,7 +49,7 @@ def gpus_by_type(cluster: Cluster) -> dict[str, int]:
     return dict(count)
 
 
-def _node(node: Object, foreign_gpus: Mapping[str, int]) -> Node:
+def _node(node: Object, others: OtherGpus) -> Node:
     name, labels = node["metadata"]["name"], node["metadata"].get("labels") or {}
     allocatable = (node.get("status") or {}).get("allocatable") or {}
     return Node(
@@ -44,7 +58,8 @@ def _node(node: Object, foreign_gpus: Mapping[str, int]) -> Node:
         gpu_type=labels.get(GPU_TYPE, ""),
         labels=labels,
         schedulable=_takes_pods(node),
-        foreign_gpus=foreign_gpus.get(name, 0),
+        foreign_gpus=others.foreign.get(name, 0),
+        leaving_gpus=others.leaving.get(name, 0),
     )
 
 

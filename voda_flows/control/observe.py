@@ -18,7 +18,7 @@ from scheduler_core.model.job import Job, JobPhase
 from scheduler_core.model.observation import Observation
 from voda_flows.config import Settings
 from voda_flows.control import pods
-from voda_flows.control.cluster import cluster_of, gpus_by_type
+from voda_flows.control.cluster import OtherGpus, cluster_of, gpus_by_type
 from voda_flows.control.jobs import JobNodes, find_jobs
 from voda_flows.control.reports import DriverStatus, Reports
 from voda_flows.control.request import Limits
@@ -63,11 +63,11 @@ class StoreObserver:
         views = [pods_of(nodes, workflow, pods_by_key) for workflow in workflows for nodes in self._jobs(workflow)]
         self._forget({pods.uid(workflow) for workflow in workflows})
         nodes, levels = self._all("Node"), self._settings.topology_levels
-        limits = Limits(settings=self._settings, gpus_by_type=gpus_by_type(cluster_of(nodes, {}, levels)))
+        limits = Limits(settings=self._settings, gpus_by_type=gpus_by_type(cluster_of(nodes, OtherGpus(), levels)))
         said = self._reports.pull(_asked_drivers(views))
         self._views = {view.id: self._judged(view, limits, said, now_s) for view in views}
         # Only now is it known whose requests are legal: the pods of the others count as foreign.
-        cluster = cluster_of(nodes, foreign_gpus(all_pods, self._views.values()), levels)
+        cluster = cluster_of(nodes, other_gpus(all_pods, self._views.values()), levels)
         return Observation(
             now_s=now_s,
             cluster=cluster,
@@ -120,18 +120,24 @@ class StoreObserver:
         return replace(view, job=job)
 
 
-def foreign_gpus(all_pods: Iterable[Object], views: Iterable[JobView]) -> dict[str, int]:
+def other_gpus(all_pods: Iterable[Object], views: Iterable[JobView]) -> OtherGpus:
     """GPUs by node held by pods that are no worker of a live job's current segment.
 
-    Pods of ended segments and Workflows count here until their processes are gone.
+    A worker pod of an ended segment or Workflow is on its way out, and so is any pod that was told to go; the pods of
+    a job whose request is refused are foreign, because nobody plans with them.
     """
-    ours = {pods.uid(pod) for view in views if view.job for pod in view.pod_by_worker.values()}
-    held: Counter[str] = Counter()
+    shown = list(views)
+    ours = {pods.uid(pod) for view in shown if view.job for pod in view.pod_by_worker.values()}
+    refused = {pods.uid(pod) for view in shown if not view.job for pod in view.pod_by_worker.values()}
+    foreign: Counter[str] = Counter()
+    leaving: Counter[str] = Counter()
     for pod in all_pods:
-        node, gpus = pods.node_of(pod), pods.gpus(pod)
-        if node and gpus and not pods.has_ended(pod) and pods.uid(pod) not in ours:
-            held[node] += gpus
-    return dict(held)
+        node, gpus, uid = pods.node_of(pod), pods.gpus(pod), pods.uid(pod)
+        if not node or not gpus or pods.has_ended(pod) or uid in ours:
+            continue
+        goes = pods.is_leaving(pod) or (pods.key_of_pod(pod).role == "worker" and uid not in refused)
+        (leaving if goes else foreign)[node] += gpus
+    return OtherGpus(foreign=dict(foreign), leaving=dict(leaving))
 
 
 def is_changing(jobs: Iterable[Job]) -> bool:

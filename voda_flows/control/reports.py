@@ -17,6 +17,8 @@ from voda_flows.control.pods import DRIVER_PORT
 #: A driver is on the same network and answers from memory: a millisecond or two.
 ANSWER_LIMIT_S = 0.5
 _MAX_ASKED_AT_ONCE = 16
+#: States of a worker that trains no more.
+_LEAVING = ("draining", "gone")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +32,7 @@ class DriverStatus:
         step: Steps completed.
         world_size: Ranks training.
         samples_per_s: Speed of the last interval.
+        leaving: Ids of workers that it dropped or lost.
     """
 
     driver_uid: str = ""
@@ -38,6 +41,7 @@ class DriverStatus:
     step: int = 0
     world_size: int = 0
     samples_per_s: float = 0.0
+    leaving: frozenset[str] = frozenset()
 
 
 class Reports:
@@ -86,6 +90,9 @@ def _ask(address: str, port: int, limit_s: float) -> DriverStatus:
             step=int(_number(said.get("step"))),
             world_size=int(_number(said.get("world_size"))),
             samples_per_s=_number(said.get("samples_per_s")),
+            leaving=frozenset(
+                worker_id for worker_id, row in (said.get("workers") or {}).items() if row.get("state") in _LEAVING
+            ),
         )
     except (OSError, http.client.HTTPException, ValueError, AttributeError):
         return DriverStatus()

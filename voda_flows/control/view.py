@@ -100,7 +100,7 @@ def job_of(view: JobView, spec: JobSpec, status: DriverStatus, *, now_s: float, 
         spec=spec,
         phase=_phase(view),
         segment=nodes.segment,
-        workers=tuple(_worker(granted, view.pod_by_worker.get(granted.worker.id)) for granted in nodes.workers),
+        workers=tuple(_worker(granted, view.pod_by_worker.get(granted.worker.id), said) for granted in nodes.workers),
         published=tuple(worker.id for worker in document.workers) if document else (),
         generation=document.generation if document else 0,
         acknowledged=said.generation if document else 0,
@@ -113,6 +113,7 @@ def job_of(view: JobView, spec: JobSpec, status: DriverStatus, *, now_s: float, 
             row.gpus * max(0.0, (now_s if row.end_s is None else row.end_s) - row.start_s) for row in nodes.spent
         ),
         retries=nodes.retries,
+        held=nodes.held,
         pinned=nodes.num_segments >= segments_limit or nodes.status_bytes > STATUS_LIMIT_BYTES,
         progress=Progress(
             epoch=said.epoch, step=said.step, world_size=said.world_size, samples_per_s=said.samples_per_s
@@ -155,9 +156,12 @@ def _phase(view: JobView) -> JobPhase:
     return JobPhase.STOPPING if view.document.stop else JobPhase.RUNNING
 
 
-def _worker(granted: Granted, pod: Object | None) -> Worker:
+def _worker(granted: Granted, pod: Object | None, said: DriverStatus) -> Worker:
+    """A worker by its pod; one that its driver dropped leaves, whatever its pod says: it is no fresh worker."""
     if pod is not None:
         phase = pods.worker_phase(pod)
+        if phase is not WorkerPhase.ENDED and granted.worker.id in said.leaving:
+            phase = WorkerPhase.LEAVING
         created_s = seconds(pod["metadata"].get("creationTimestamp")) or 0.0
     else:
         phase = WorkerPhase.ENDED if granted.node_ended else WorkerPhase.GRANTED

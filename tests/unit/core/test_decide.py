@@ -141,6 +141,39 @@ def test_a_pinned_job_is_neither_preempted_nor_grown() -> None:
     assert gpus(decide(seen(cluster(4), pinned), Target(), PARAMS)) == {"a": 2}
 
 
+def test_a_held_job_takes_no_gpus_and_keeps_those_with_which_it_runs() -> None:
+    """Its Workflow is suspended: at its gate it claims nothing, running it neither grows nor goes."""
+    waits = queued(spec("a", (2, 2)), held=True).replace(phase=JobPhase.BETWEEN)
+    runs = running(spec("b", (1, 4), submitted_s=1.0), "n0", held=True)
+    other = queued(spec("c", (1, 4), submitted_s=2.0))
+
+    decision = decide(seen(cluster(4), waits, runs, other), Target(), PARAMS)
+
+    assert gpus(decision) == {"b": 1, "c": 3}
+    assert gpus(decide(seen(cluster(4), waits.replace(held=False), runs, other), decision.target, PARAMS)) == {
+        "a": 2,
+        "b": 1,
+        "c": 1,
+    }
+
+
+def test_gpus_of_pods_on_their_way_out_are_promised() -> None:
+    """A segment's last pods are still ending: the next segment keeps its place on that node."""
+    job = queued(spec("a", (2, 2)))
+
+    assert gpus(decide(seen(cluster(2, leaving_gpus=2), job), Target(), PARAMS)) == {"a": 2}
+
+
+def test_who_runs_stays_when_foreign_pods_take_what_was_promised() -> None:
+    """Within the interval: the promise falls, although its job is of higher class; the running job is not touched."""
+    runs, promised = running(spec("a"), "n0"), queued(spec("b", priority=100))
+    target = replace(decide(seen(cluster(2), runs, promised), Target(), PARAMS).target, disturbed_s=NOW_S)
+
+    decision = decide(seen(cluster(2, foreign_gpus=1), runs, promised, now_s=NOW_S + 1), target, PARAMS)
+
+    assert (decision.kind, gpus(decision), decision.disturbed) == (DecisionKind.WAITING, {"a": 1}, ())
+
+
 def test_a_cordoned_node_keeps_its_workers_and_takes_no_others() -> None:
     """The job on it stays; the other job's growth and the waiting job do not go there."""
     nodes = Cluster(nodes=(Node(name="n0", gpus=4, schedulable=False), Node(name="n1", gpus=2)))

@@ -70,6 +70,15 @@ def test_a_waiting_job_is_not_granted_a_part() -> None:
     assert planned(seen(cluster(2), leaving, job), aimed({"b": {"n0": 2}}, leaving, job)) == ()
 
 
+def test_gpus_of_pods_on_their_way_out_are_not_claimed() -> None:
+    """They are nobody's, so a decision promises them, but a grant waits until they are free."""
+    job = queued(spec("a"))
+    target = aimed({"a": {"n0": 1}}, job)
+
+    assert planned(seen(cluster(1, leaving_gpus=1), job), target) == ()
+    assert len(planned(seen(cluster(1), job), target)) == 1
+
+
 def test_gpus_freed_by_this_round_are_claimed_by_a_later_one() -> None:
     """A preempted job is stopped; the job that gets its GPUs is not granted in the same plan."""
     low, high = running(spec("a"), "n0"), queued(spec("b", priority=100))
@@ -106,6 +115,15 @@ def test_after_the_limit_it_starts_with_at_least_its_minimum() -> None:
         Evict(job_id="a", segment=0, worker_id="w2", reason="not ready 300 s after its grant"),
         publish(1, "w0", "w1"),
     )
+
+
+def test_a_late_worker_without_a_pod_cannot_be_evicted_and_keeps_nobody_waiting() -> None:
+    """Training starts without it; its GPU stays promised until its pod is seen or its segment ends."""
+    job = starting(*workers("n0", "n0"), *workers("n1", first=2, phase=WorkerPhase.GRANTED))
+    observation = at(LATE_S, seen(cluster(2, 1), job))
+
+    assert planned(observation, aimed({"a": {"n0": 2, "n1": 1}}, job)) == (publish(1, "w0", "w1"),)
+    assert observation.free_gpus() == {"n0": 0, "n1": 0}
 
 
 def test_below_its_minimum_after_the_limit_it_goes_back_to_a_gate() -> None:

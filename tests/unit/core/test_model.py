@@ -28,7 +28,7 @@ from tests.unit.core.builders import cluster, queued, running, seen, spec, worke
             lambda: spec("a", (1, 4), gpus_per_worker=2),
             "job 'a': expected min-gpus and max-gpus in multiples of gpus-per-worker 2, got 1 and 4",
         ),
-        (lambda: Node(name="n0", gpus=-1), "node 'n0': expected GPU counts >= 0, got -1, 0"),
+        (lambda: Node(name="n0", gpus=-1), r"node 'n0': expected GPU counts >= 0, got \(-1, 0, 0\)"),
         (
             lambda: Cluster(nodes=(Node(name="n0", gpus=1), Node(name="n0", gpus=2))),
             r"cluster: expected unique node names, got \['n0', 'n0'\]",
