@@ -34,6 +34,8 @@ CONFIG = ("ConfigMap", "voda", "voda-config")
 START_LIMIT_S, STOP_LIMIT_S = 15.0, 10.0
 DRAIN_S = 30.0
 """How long jobs may take to write their checkpoints when local mode goes down."""
+GOODBYE_S = 5.0
+"""How long workers may take to leave once their drivers have."""
 LOOK_S = 0.02
 STATE = ("state.db", "state.db-wal", "state.db-shm", "engine.lock", "engine.log", "engine.log.1", "engine.out")
 
@@ -249,15 +251,16 @@ def _stop_engine(home: Path) -> bool:
 def _end_pods(home: Path, drain_s: float) -> tuple[int, int]:
     """End all pods: drivers are asked first, the others when these are done."""
     end_s, folders = time.monotonic() + drain_s, _live(home)
-    for wave in (_drivers(home, folders), folders):
-        for folder in wave:
-            tell(folder, signal.SIGTERM)
-        pids = [pid for folder in wave if (pid := parent_of(folder)) is not None]
-        wait_for_ends(pids, max(0.0, end_s - time.monotonic()))
+    drivers, workers = _with_role(home, folders, "driver"), _with_role(home, folders, "worker")
+    if drivers:
+        _ask_to_end(drivers, end_s)
+        # Their driver has said goodbye to them: they leave by themselves.
+        wait_for_ends(_parents(workers), min(GOODBYE_S, max(0.0, end_s - time.monotonic())))
+    _ask_to_end(folders, end_s)
     late = [folder for folder in folders if parent_of(folder) is not None]
     for folder in late:
         tell(folder, signal.SIGQUIT)
-    left = wait_for_ends([pid for folder in late if (pid := parent_of(folder)) is not None], STOP_LIMIT_S)
+    left = wait_for_ends(_parents(late), STOP_LIMIT_S)
     if left:
         raise VodaError(f"{home}: expected its pods to end, processes {sorted(left)} do not even when killed")
     for folder in folders:
@@ -275,10 +278,21 @@ def _live(home: Path) -> list[Path]:
     return held
 
 
-def _drivers(home: Path, folders: Iterable[Path]) -> list[Path]:
-    pods = LocalStore(home).list("Pod", labels={"voda.dev/role": "driver"})
+def _with_role(home: Path, folders: Iterable[Path], role: str) -> list[Path]:
+    pods = LocalStore(home).list("Pod", labels={"voda.dev/role": role})
     uids = {pod["metadata"]["uid"] for pod in pods}
     return [folder for folder in folders if folder.name in uids]
+
+
+def _ask_to_end(folders: Iterable[Path], end_s: float) -> None:
+    """Send SIGTERM to pods and wait for their ends."""
+    for folder in folders:
+        tell(folder, signal.SIGTERM)
+    wait_for_ends(_parents(folders), max(0.0, end_s - time.monotonic()))
+
+
+def _parents(folders: Iterable[Path]) -> list[int]:
+    return [pid for folder in folders if (pid := parent_of(folder)) is not None]
 
 
 def _purge(home: Path) -> None:

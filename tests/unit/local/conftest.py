@@ -32,11 +32,11 @@ class World:
         return self
 
     def pod(self, name: str, *command: str, gpus: int = 0, **more: Any) -> Object:
-        """Create a pod that runs a command; ``container`` and ``spec`` add to its document."""
+        """Create a pod that runs a command; ``container``, ``spec``, labels and annotations add to it."""
         container = {"name": "main", "command": list(command), **more.get("container", {})}
         if gpus:
             container["resources"] = {"limits": {"nvidia.com/gpu": str(gpus)}}
-        metadata = {"name": name, "annotations": more.get("annotations", {})}
+        metadata = {"name": name, "annotations": more.get("annotations", {}), "labels": more.get("labels", {})}
         spec = {"containers": [container], **more.get("spec", {})}
         return self.store.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
 

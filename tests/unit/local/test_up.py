@@ -120,16 +120,21 @@ def recording(world: World, name: str, end: str, **labels: str) -> Object:
 
 
 def test_drivers_are_asked_first(own_world: World) -> None:
-    """Going down, drivers end before their workers are asked, so that a checkpoint can still be made."""
+    """Going down, drivers end before the others are asked: workers leave with their driver, a checkpoint is made."""
     world = own_world.begin()
-    recording(world, "a-worker", "exit 0", **{"voda.dev/role": "worker"})
-    recording(world, "b-driver", "exit 0", **{"voda.dev/role": "driver"})
-    assert down(world.home) == Down(engine=True, drained=2, killed=0)
+    record = world.home / "record"
+    leave = f"until grep -q driver {record}; do sleep 0.01; done; sleep 0.1; echo worker >> {record}"
+    recording(world, "another", "exit 0")
+    recording(world, "driver", "exit 0", **{"voda.dev/role": "driver"})
+    record.touch()
+    world.pod("worker", "sh", "-c", leave, labels={"voda.dev/role": "worker"})
+    world.phase("Pod", "worker", "Running")
+    assert down(world.home) == Down(engine=True, drained=3, killed=0)
 
-    assert (world.home / "record").read_text().split() == ["b-driver", "a-worker"]
-    assert world.store.get("Pod", "default", "b-driver")["status"]["phase"] == "Running"
+    assert record.read_text().split() == ["driver", "worker", "another"]
+    assert world.store.get("Pod", "default", "worker")["status"]["phase"] == "Running"
     start_engine(world.home)
-    assert world.phase("Pod", "b-driver", "Succeeded", "Failed")["status"]["phase"] == "Succeeded"
+    assert world.phase("Pod", "worker", "Succeeded", "Failed")["status"]["phase"] == "Succeeded"
 
 
 def test_down_works_with_a_dead_engine_and_stubborn_pods(own_world: World) -> None:
