@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import threading
+import traceback
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -136,6 +137,8 @@ def _be_agent(order: dict[str, str | dict[str, str]]) -> None:
     code = 1
     try:
         code = agent.main()
+    except BaseException:  # noqa: BLE001 - the interpreter itself would print it and end
+        traceback.print_exc()
     finally:
         sys.stdout.flush()
         sys.stderr.flush()

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 ROOT = Path(__file__).resolve().parents[2]
+TRAIN = f"python {ROOT}/tests/e2e/train_tiny.py"
+FOREVER = f"{TRAIN} 100000 0.02"
 KEY = "5e" * 32
 WARM_LIMIT_S = 90.0
 EVENT_LIMIT_S = 30.0
@@ -89,7 +91,22 @@ class Job:
         self.workers: dict[str, Pod] = {}
         self.pods: list[Pod] = []
         self.document = folder / "allocation"
-        self._generation = 0
+        self.generation = 0
+
+    def end_json(self) -> dict[str, Any]:
+        """How the segment ended."""
+        found: dict[str, Any] = json.loads((self.segment / "end.json").read_text())
+        return found
+
+    def started(self, *workers: str, **allocation: Any) -> Pod:
+        """A driver that trains with these workers."""
+        for worker in workers:
+            self.agent(worker)
+        driver = self.driver()
+        self.await_warm(*workers)
+        self.allocate(*workers, **allocation)
+        until_acknowledged(driver, self.generation)
+        return driver
 
     @property
     def segment(self) -> Path:
@@ -109,12 +126,12 @@ class Job:
 
     def allocate(self, *workers: str, uid: str = "driver-1", stop: str | None = None, **changes: Any) -> float:
         """Write the document's next generation; when it was there (seconds since the epoch)."""
-        self._generation += 1
+        self.generation += 1
         body = {
             "version": 1, "job": "uid/train", "driver_uid": uid, "segment": int(self._shared["VODA_SEGMENT"]),
-            "generation": self._generation, "min_workers": 1, "stop": stop,
+            "generation": self.generation, "min_workers": 1, "stop": stop,
             "workers": [{"id": worker, "role": "worker", "address": self.workers[worker].address, "node": "n0",
-                         "slots": 1} for worker in workers],
+                         "slots": changes.pop("slots", 1)} for worker in workers],
             **changes,
         }  # fmt: skip
         beside = self.document.with_suffix(".new")
@@ -182,6 +199,15 @@ def until_status(
 
     until(look, what, driver, limit_s)
     return latest[0]
+
+
+def until_acknowledged(driver: Pod, generation: int) -> dict[str, Any]:
+    """Wait until training goes on at a generation's size, its resize record closed; the status."""
+
+    def holds(found: dict[str, Any]) -> bool:
+        return bool(found["generation"] == generation and found["resizes"][-1]["generation"] == generation)
+
+    return until_status(driver, holds, f"generation {generation} in effect")
 
 
 def until(holds: Callable[[], bool], what: str, pod: Pod, limit_s: float = EVENT_LIMIT_S) -> None:

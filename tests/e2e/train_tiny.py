@@ -1,6 +1,6 @@
 """A training script for tests of the driver: a tiny model whose step takes as long as it is told.
 
-``python train_tiny.py STEPS STEP_S``: 8 samples an epoch and rank do not matter here, only steps do.
+``python train_tiny.py STEPS STEP_S [FAILS_AT]``: one epoch of so many steps; it may fail at one of them.
 """
 
 import sys
@@ -11,6 +11,7 @@ import torch
 from voda_flows.runtime import session
 
 STEPS, STEP_S = int(sys.argv[1]), float(sys.argv[2])
+FAILS_AT = int(sys.argv[3]) if len(sys.argv) > 3 else -1
 torch.manual_seed(0)
 torch.set_num_threads(1)
 model = torch.nn.Linear(16, 4)
@@ -25,6 +26,8 @@ def train(state: session.State) -> None:
     """One epoch of STEPS steps."""
     for _epoch in session.epochs(state, 1):
         for indices in sampler:
+            if state.step == FAILS_AT:
+                raise RuntimeError(f"fails at step {FAILS_AT}")
             optimizer.zero_grad()
             loss = model(samples[indices]).pow(2).mean()
             loss.backward()

@@ -175,7 +175,8 @@ class Driver:
         for life in self._roster.on_link(event.link):
             LOG.warning("agent gone worker=%s because=%s", life.worker.id, event.reason)
             if life.phase == CONNECTING:
-                life.phase = GONE
+                self._crew.dismiss(life)
+                continue
             for slot in life.living:
                 self._rank_ended(life, slot, _KILLED)
 
@@ -224,8 +225,6 @@ class Driver:
             return
         self._told = self._crashed_s = None
         self._resizes.first_step(float(said["time_s"]))
-        if self._allocation is not None and self._world.hosts == self._wanted_hosts() and not self._roster.unresolved():
-            self._story.acknowledge(self._allocation.generation)
 
     # the launcher
 
@@ -248,7 +247,7 @@ class Driver:
             document_s=crashed_s or self._document_s,
             decided_s=time.time(),
         ))  # fmt: skip
-        LOG.info("world size=%d hosts=%s", self._world.size, ",".join(sorted(self._world.hosts)))
+        LOG.info("world size=%d ranks=%s", self._world.size, ",".join(member.host for member in event.members))
 
     def _mark_removed(self, members: Sequence[Member]) -> None:
         """Tell agents whose ranks are left out, before those ranks hear it and abort (in the launcher's thread)."""
@@ -305,6 +304,8 @@ class Driver:
             self._begin(self._allocation)
             return
         wanted, unresolved = self._wanted_hosts(), self._roster.unresolved()
+        if not self._world.making and wanted == self._world.hosts and not unresolved:
+            self._story.acknowledge(self._allocation.generation)
         if self._world.making or wanted in (self._world.hosts, self._told) or not wanted & self._world.hosts:
             return
         if unresolved and wanted >= self._world.hosts:
