@@ -34,7 +34,8 @@ def run(arguments: Sequence[str]) -> int:
         The exit code.
     """
     try:
-        code = voda.main(args=list(arguments), prog_name="voda", standalone_mode=False)
+        # Not `list(...)`: once that verb is imported, the name is its module here.
+        code = voda.main(args=[*arguments], prog_name="voda", standalone_mode=False)
         sys.stdout.flush()
     except click.ClickException as wrong:
         return _usage(wrong)

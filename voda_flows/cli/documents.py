@@ -152,7 +152,7 @@ def _remarks(root: yaml.Node) -> Iterator[str]:
             continue
         seen.add(id(node))
         todo += _children(node)
-        if isinstance(node, yaml.ScalarNode) and node.style is None and node.value.lower() in _BOOLEAN_TO_KUBECTL:
+        if isinstance(node, yaml.ScalarNode) and not node.style and node.value.lower() in _BOOLEAN_TO_KUBECTL:
             yield f"line {node.start_mark.line + 1}: `{node.value}` is text here but a boolean to kubectl; quote it"
 
 

@@ -1,0 +1,267 @@
+"""The verbs that look at and end jobs, on a hand-made world."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests.unit.cli.world import World
+from tests.unit.report.world import Building
+from voda_flows.cli.verbs import VERBS
+
+
+def running(name: str = "digits", **more: str) -> Building:
+    """A job that trains on two slots of n0."""
+    job = Building(name=name, asked=more)
+    job.grant(1, ("w0", "n0"), ("w1", "n0")).publish("w0", "w1").progress(25, 100)
+    job.pods[f"{name}-worker-0w0"]["metadata"]["annotations"]["voda.dev/slots"] = "0"
+    job.pods[f"{name}-worker-0w1"]["metadata"]["annotations"]["voda.dev/slots"] = "1"
+    return job
+
+
+def test_every_verb_has_help_with_an_example(world: World) -> None:
+    """--help of each verb says what it does and ends in a command line to copy."""
+    for verb in VERBS:
+        said = world.voda(verb, "--help")
+
+        assert said.code == 0, verb
+        assert f"Examples:\n  voda {verb}" in said.out or f"| voda {verb}" in said.out, verb
+
+
+def test_a_verb_that_is_none_is_a_usage_error_with_a_suggestion(world: World) -> None:
+    """Exit 2, and what was probably meant."""
+    said = world.voda("sumbit")
+
+    assert (said.code, said.out) == (2, "")
+    assert said.err == "error: no such command `sumbit`; did you mean `submit`?\nhint: see `voda --help`\n"
+
+
+def test_list_has_a_line_per_job(world: World) -> None:
+    """Name, phase, GPUs of those asked for, progress."""
+    world.add(running())
+    world.add(Building(name="rigid", asked={"min-gpus": "2", "max-gpus": "2"}))
+
+    lines = [line.split()[:4] for line in world.voda("list").out.splitlines()]
+
+    assert lines == [
+        ["NAME", "STATUS", "GPUS", "PROGRESS"],
+        ["digits", "Running", "2/1-4", "25%"],
+        ["rigid", "Queued", "0/2", "0%"],
+    ]
+
+
+def test_list_filters_by_phase_label_and_namespace(world: World) -> None:
+    """--status, -l and -n narrow the list; -o name prints names alone."""
+    world.add(running())
+    world.add(Building(name="rigid"))
+    world.store.merge_patch("Workflow", "default", "rigid", {"metadata": {"labels": {"team": "a"}}})
+
+    assert world.voda("list", "--status", "queued", "-o", "name").out == "rigid\n"
+    assert world.voda("list", "-l", "team=a", "-o", "name").out == "rigid\n"
+    assert world.voda("list", "-n", "elsewhere", "-o", "name").out == ""
+
+
+def test_list_as_json_is_a_list_of_the_objects(world: World) -> None:
+    """As kubectl prints several objects."""
+    world.add(running())
+
+    found = world.json("list")
+
+    assert (found["kind"], [body["metadata"]["name"] for body in found["items"]]) == ("List", ["digits"])
+
+
+def test_get_shows_a_life(world: World) -> None:
+    """Phase, what it asked for, what it has and where, and what happened."""
+    world.add(running())
+
+    said = world.voda("get", "digits")
+
+    assert said.code == 0
+    for line in ("Status:     Running", "Has:        2 GPUs: n0 slot 0,1", "Progress:   25% (25 of 100 steps)"):
+        assert line in said.out
+    assert "granted 2 GPUs on n0" in said.out
+
+
+def test_get_wide_draws_the_nodes(world: World) -> None:
+    """As `argo get` does."""
+    world.add(running())
+
+    assert "├─" in world.voda("get", "digits", "-o", "wide").out
+
+
+def test_the_latest_job_has_a_name_of_its_own(world: World) -> None:
+    """@latest is the Workflow that was created last."""
+    world.add(running("first"))
+    world.add(Building(name="second", submitted=50))
+
+    assert world.voda("get", "@latest", "-o", "name").out == "second\n"
+
+
+@pytest.mark.parametrize("verb", ["get", "logs", "wait", "stop", "delete", "explain"])
+def test_a_job_that_is_not_there_is_not_found(world: World, verb: str) -> None:
+    """Exit 3, and the name that was probably meant."""
+    world.add(running())
+
+    said = world.voda(verb, "digts")
+
+    assert said.code == 3
+    assert said.err.startswith("error: no job 'digts' in namespace 'default'; did you mean 'digits'?")
+
+
+def test_without_a_world_every_verb_says_how_to_start_one(tmp_path: Path, world: World) -> None:
+    """Exit 3, and nothing is made."""
+    said = world.voda("list", "--home", str(tmp_path / "none"))
+
+    assert said.code == 3
+    assert "hint: start one with `voda up`" in said.err
+    assert not (tmp_path / "none").exists()
+
+
+def test_logs_mark_who_speaks(world: World) -> None:
+    """Several pods: each line is marked; one pod: its lines alone. Ended pods count too."""
+    world.add(running())
+    world.log("digits-driver-0", "world size=2\n")
+    world.log("digits-worker-0w0", "epoch 0\nepoch 1\nunfinished")
+
+    everything = world.voda("logs", "digits")
+    worker = world.voda("logs", "digits", "--worker", "w0", "--tail", "1")
+
+    assert sorted(everything.out.splitlines()) == sorted(
+        ["[driver] world size=2", "[w0] epoch 0", "[w0] epoch 1", "[w0] unfinished"]
+    )
+    assert worker.out == "epoch 1\nunfinished\n"
+
+
+def test_logs_of_a_worker_that_never_was(world: World) -> None:
+    """Exit 3 where no pod fits."""
+    world.add(running())
+
+    assert world.voda("logs", "digits", "--worker", "w7").code == 3
+
+
+def test_following_logs_ends_with_the_workflow(world: World) -> None:
+    """-f prints what comes and returns when the Workflow has ended."""
+    world.add(running())
+    world.log("digits-driver-0", "first\n")
+
+    def finish() -> None:
+        world.log("digits-driver-0", "first\nsecond\n")
+        world.store.merge_patch("Workflow", "default", "digits", {"status": {"phase": "Succeeded"}})
+
+    later = threading.Timer(0.2, finish)
+    later.start()
+    said = world.voda("logs", "digits", "-f", "--driver")
+    later.join()
+
+    assert (said.code, said.out) == (0, "first\nsecond\n")
+
+
+@pytest.mark.parametrize(("phase", "code"), [("Succeeded", 0), ("Failed", 1), ("Error", 1)])
+def test_wait_returns_what_became_of_the_job(world: World, phase: str, code: int) -> None:
+    """0 when it succeeded, 1 when it failed, as soon as it has ended."""
+    world.add(running())
+    later = threading.Timer(
+        0.1, lambda: world.store.merge_patch("Workflow", "default", "digits", {"status": {"phase": phase}})
+    )
+    later.start()
+
+    said = world.voda("wait", "digits", "--timeout", "20s")
+
+    assert (said.code, said.out, said.err) == (code, "", f"digits {phase}\n")
+
+
+def test_wait_gives_up_in_time(world: World) -> None:
+    """Exit 5 when the time is over first."""
+    world.add(running())
+
+    said = world.voda("wait", "digits", "--timeout", "0.05s")
+
+    assert said.code == 5
+    assert "expected digits to end within 0.05 s, still running" in said.err
+
+
+def test_a_timeout_that_is_none_is_refused(world: World) -> None:
+    """Exit 2, and what a time looks like."""
+    world.add(running())
+
+    said = world.voda("wait", "digits", "--timeout", "soon")
+
+    assert (said.code, said.err) == (2, "error: --timeout: expected a time such as 90s, 5m or 2h, found 'soon'\n")
+
+
+def test_stop_asks_the_workflow_to_shut_down(world: World) -> None:
+    """As `argo stop`: spec.shutdown; what has ended cannot be stopped (exit 4)."""
+    world.add(running())
+    world.add(Building(name="old").finish(5))
+
+    assert world.voda("stop", "digits").out == "digits stopped\n"
+    assert world.store.get("Workflow", "default", "digits")["spec"]["shutdown"] == "Stop"
+    assert world.voda("stop", "old").code == 4
+
+
+def test_delete_asks_for_deletion_and_needs_to_be_told_what(world: World) -> None:
+    """Names, --all or -l, never by accident everything."""
+    world.add(running())
+
+    assert world.voda("delete").code == 2
+    assert world.voda("delete", "digits", "--no-wait").out == "digits deleted\n"
+    assert "deletionTimestamp" in world.store.get("Workflow", "default", "digits")["metadata"]
+
+
+def test_nodes_show_who_holds_their_slots(world: World) -> None:
+    """A slot is free or held by a job, by the job's name."""
+    world.add(running())
+
+    rows = [line.split(maxsplit=3) for line in world.voda("nodes").out.splitlines()]
+
+    assert rows[1:] == [["n0", "2", "0", "digits, digits"], ["n1", "2", "2", "free, free"]]
+
+
+def test_the_queue_is_in_order_of_class_then_arrival(world: World) -> None:
+    """Higher classes first; within a class who came first."""
+    world.add(Building(name="late", submitted=9))
+    world.add(Building(name="early", submitted=1).say("waits for 2 GPUs"))
+    world.add(Building(name="urgent", submitted=20, asked={"priority": "high"}))
+    world.add(running())
+
+    items = world.json("queue")["items"]
+
+    assert [(item["place"], item["job"], item["message"]) for item in items] == [
+        (1, "urgent", ""),
+        (2, "early", "waits for 2 GPUs"),
+        (3, "late", ""),
+    ]
+
+
+def test_watch_prints_a_line_where_there_is_no_terminal(world: World) -> None:
+    """Slots and jobs in one line, for pipes."""
+    world.add(running())
+
+    said = world.voda("watch", "--once")
+
+    assert said.out.split(" ", 1)[1] == "n0[digits|digits] n1[-|-]  digits Running on 2 25%\n"
+
+
+def test_report_writes_a_page(world: World, tmp_path: Path) -> None:
+    """The table on stdout, the page where it was asked for, its place on stderr."""
+    world.add(running())
+    page = tmp_path / "r.html"
+
+    said = world.voda("report", "--html", str(page))
+
+    assert said.code == 0
+    assert said.out.splitlines()[1].split()[:2] == ["digits", "Running"]
+    assert said.err == f"report: {page}\n"
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_explain_says_how_a_job_ended(world: World) -> None:
+    """A job that has ended needs no scheduler to be explained."""
+    world.add(Building(name="old").finish(5, "Failed"))
+
+    said = world.voda("explain", "old")
+
+    assert said.code == 0
+    assert "as Failed" in said.out

@@ -1,0 +1,74 @@
+"""A store with hand-made objects, and the command line on it."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.unit.report.world import Building, node
+from voda_flows.cli import run
+from voda_flows.local.store import LocalStore
+from voda_flows.local.up import shipped_templates
+from voda_flows.objects import Object
+
+
+@dataclass(frozen=True, kw_only=True)
+class Said:
+    """What a command line came to: exit code, stdout, stderr."""
+
+    code: int
+    out: str
+    err: str
+
+
+class World:
+    """A home with a store."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.store = LocalStore(home)
+        for name in ("n0", "n1"):
+            self.store.create(node(name, 2))
+        for template in shipped_templates():
+            self.store.create(template)
+
+    def add(self, job: Building) -> Object:
+        """Put a hand-made job and its pods into the store; the store gives the uid."""
+        made = self.store.create(job.workflow())
+        for pod in job.pods.values():
+            phase = pod["status"]["phase"]
+            self.store.create({**pod, "status": {"phase": phase}})
+        return made
+
+    def log(self, pod: str, text: str) -> None:
+        """Write a pod's log."""
+        uid = self.store.get("Pod", "default", pod)["metadata"]["uid"]
+        folder = self.home / "pods" / uid
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "main.log").write_text(text, encoding="utf-8")
+
+    def voda(self, *arguments: str) -> Said:
+        """Run a command line in this world."""
+        out, err = io.StringIO(), io.StringIO()
+        before = os.environ.get("VODA_HOME")
+        os.environ["VODA_HOME"] = str(self.home)
+        try:
+            with redirect_stdout(out), redirect_stderr(err):
+                code = run(arguments)
+        finally:
+            if before is None:
+                del os.environ["VODA_HOME"]
+            else:
+                os.environ["VODA_HOME"] = before
+        return Said(code=code, out=out.getvalue(), err=err.getvalue())
+
+    def json(self, *arguments: str) -> Object:
+        """A command line's result as JSON."""
+        said = self.voda(*arguments, "-o", "json")
+        assert said.code == 0, said.err
+        found: Object = json.loads(said.out)
+        return found

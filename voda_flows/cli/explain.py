@@ -1,0 +1,53 @@
+"""``voda explain``: why a job waits, or why it has what it has."""
+
+from __future__ import annotations
+
+import time
+
+import click
+
+from voda_flows.cli import jobs, output
+from voda_flows.cli.options import Shared, shared_options
+from voda_flows.cli.settings import settings
+from voda_flows.cli.verbs import verb
+from voda_flows.control.explain import explain
+from voda_flows.local.store import LocalStore
+from voda_flows.report.lives import ENDED, JobLife
+from voda_flows.report.times import short
+
+
+@verb(
+    "voda explain digits",
+    "voda explain pipeline/train -o json",
+)
+@click.argument("name", metavar="JOB")
+@shared_options()
+def command(shared: Shared, name: str) -> None:
+    """Say why a job waits, or why it has what it has, in sentences, and what was done to it last."""
+    store = shared.store()
+    named = jobs.find(store, shared.namespace, name)
+    said = {life.label: _sentences(store, life) for life in named.lives}
+    if shared.is_data:
+        output.data({"jobs": [{"job": label, "because": lines} for label, lines in said.items()]}, shared.output)
+        return
+    if shared.output == "name":
+        for label in said:
+            click.echo(label)
+        return
+    for lines in said.values():
+        for line in lines:
+            click.echo(line)
+    if not said:
+        phase = (named.workflow.get("status") or {}).get("phase") or "Pending"
+        click.echo(f"{name} is {phase}: none of its steps has asked for GPUs yet")
+
+
+def _sentences(store: LocalStore, life: JobLife) -> list[str]:
+    """What is to be said of one job."""
+    if life.phase in ENDED:
+        ago = short(time.time() - (life.ended_s or life.submitted_s))
+        why = f": {life.message}" if life.message else ""
+        return [f"{life.label} ended {ago} ago as {life.phase}{why}"]
+    if not life.segments:
+        return [f"{life.label} was submitted; the engine has not looked at it yet"]
+    return list(explain(store, settings(store), f"{life.workflow}/{life.name}", namespace=life.namespace))
