@@ -73,6 +73,18 @@ def _seen(node: Object, nodes: Mapping[str, Object]) -> dict[str, Any]:
     return must_agree(seen)
 
 
+def out_of_order(status: Object) -> list[tuple[str, str]]:
+    """(leaf, what follows it) where the second began before the first had ended."""
+    nodes = status.get("nodes", {})
+    leaves = [node for node in nodes.values() if node["type"] in ("Pod", "Suspend")]
+    return [
+        (node["name"], nodes[key]["name"])
+        for node in leaves
+        for key in node.get("children", ())
+        if nodes[key]["startedAt"] < node["finishedAt"]
+    ]
+
+
 def must_agree(node: Object) -> dict[str, Any]:
     """What must agree of one node of a golden outcome (and a little more: what it runs, its inputs, its place)."""
     fields = ("displayName", "type", "phase", "message", "boundary", "outputs", "progress", "templateName", "inputs",

@@ -83,9 +83,10 @@ def endings(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 @pytest.mark.parametrize("name", RUN)
 def test_document_ends_as_on_the_real_controller(name: str, endings: Endings) -> None:
     """Phase, messages, progress and every node agree with what Argo itself did."""
-    ended = golden.agreed(endings[name].result(timeout=60))
+    status = endings[name].result(timeout=60)
 
-    assert ended == golden.expected(golden.outcome(name))
+    assert golden.agreed(status) == golden.expected(golden.outcome(name))
+    assert golden.out_of_order(status) == []
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -24,8 +24,16 @@ def look_at_pods(run: Run) -> None:
     for node in list(run.tree.by_id.values()):
         if node["type"] == "Pod":
             _look_at_node(run, node, by_node.get(node["name"]))
-        elif node["type"] == "Suspend" and not is_fulfilled(node) and (run.shutdown or late):
-            run.tree.mark(node["name"], "Failed", f"Stopped with strategy '{run.shutdown}'" if run.shutdown else LATE)
+        elif node["type"] == "Suspend":
+            _look_at_gate(run, node, late=late)
+
+
+def _look_at_gate(run: Run, node: Object, *, late: bool) -> None:
+    """Fail an open gate after a stop or a deadline; give one that was opened the time of its end."""
+    if is_fulfilled(node):
+        run.tree.mark(node["name"], node["phase"])
+    elif run.shutdown or late:
+        run.tree.mark(node["name"], "Failed", f"Stopped with strategy '{run.shutdown}'" if run.shutdown else LATE)
 
 
 def _is_late(run: Run) -> bool:

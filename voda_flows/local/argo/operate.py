@@ -1,4 +1,4 @@
-"""What people do to a running or ended Workflow: suspend, resume, stop, terminate, retry.
+"""What people do to a running or ended Workflow: suspend, resume, stop, terminate, retry, resubmit.
 
 In: a Workflow's document; out: the changed document, and for a retry the pods that must go before it is kept. Pure;
 who calls keeps the document guarded by its version. The engine's next ``advance`` does the rest.
@@ -18,6 +18,7 @@ from voda_flows.objects import Object, format_time
 
 ENDED = frozenset({"Succeeded", "Failed", "Error"})
 RETRIED = frozenset({"Failed", "Error"})
+OWN_LABELS = frozenset({"workflows.argoproj.io/phase", "workflows.argoproj.io/completed"})
 LEAVES_TO_RETRY = frozenset({"Pod", "Skipped"})  # types of nodes whose failure is made undone; a gate's stays
 
 
@@ -72,6 +73,20 @@ def _opened(node: Object, now: datetime) -> Object:
     if outputs is not None:
         opened["outputs"] = outputs
     return opened
+
+
+def resubmit(workflow: Object) -> Object:
+    """A new Workflow of the same spec, to be created: with labels, annotations and owners of the old, as Argo does.
+
+    What names a Workflow's uid in an annotation must therefore be ignored where it is another's.
+    """
+    metadata = workflow["metadata"]
+    labels = {key: value for key, value in (metadata.get("labels") or {}).items() if key not in OWN_LABELS}
+    kept = {key: metadata[key] for key in ("namespace", "annotations", "ownerReferences") if key in metadata}
+    name = metadata.get("generateName") or f"{metadata['name']}-"
+    again = {key: value for key, value in workflow.items() if key != "status"}
+    fresh = {**again, "metadata": {**kept, "generateName": name, **({"labels": labels} if labels else {})}}
+    return _with_spec(fresh, shutdown=None, suspend=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

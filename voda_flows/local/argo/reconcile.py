@@ -63,7 +63,7 @@ def advance(workflow: Object, pods: Mapping[str, Object], templates: TemplateSou
         return Advance(workflow=_refused(workflow, str(error), now))
     look_at_pods(run)
     end = None
-    if not run.spec.get("suspend"):
+    if run.shutdown or not run.spec.get("suspend"):
         end = _take_on(run)
     return Advance(
         workflow=_kept(run, end),
@@ -182,7 +182,15 @@ def _kept(run: Run, end: tuple[str, str] | None) -> Object:
     if end is not None:
         status |= {"phase": end[0], "finishedAt": run.tree.now} | ({"message": end[1]} if end[1] else {})
     status["conditions"] = _conditions(run, end is not None)
-    return _labelled({**run.workflow, "status": status})
+    metadata = run.workflow["metadata"] if before.get("phase") else _described(run.workflow["metadata"], run.spec)
+    return _labelled({**run.workflow, "metadata": metadata, "status": status})
+
+
+def _described(metadata: Object, spec: Object) -> Object:
+    """The Workflow's metadata with what its spec adds to them (``workflowMetadata``); its own go before."""
+    added = spec.get("workflowMetadata") or {}
+    parts = {kind: {**(added.get(kind) or {}), **(metadata.get(kind) or {})} for kind in ("labels", "annotations")}
+    return {**metadata, **{kind: part for kind, part in parts.items() if part}}
 
 
 def _conditions(run: Run, ended: bool) -> list[Object]:

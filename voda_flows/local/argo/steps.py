@@ -116,6 +116,9 @@ def _expanded(run: Run, frame: Frame, group: str, step: Object) -> list[Object]:
             raise InvalidValue(f"failed to resolve references: {error}") from error
         return [step]
     found = expand(step)
+    for one in found:
+        if should_run(one.get("when")):
+            unresolved(one)
     if not found:
         _skip(run, frame, group, step, "Skipped, empty params")
     return found

@@ -146,6 +146,9 @@ class _Check:
             _check_name(task, f"{where}.tasks", seen)
         if any(task.get("depends") for task in tasks) and any(task.get("dependencies") for task in tasks):
             raise InvalidValue(f"{where} cannot use both 'depends' and 'dependencies' in the same DAG template")
+        if any(task.get("depends") and task.get("continueOn") for task in tasks):
+            raise InvalidValue(f"{where} cannot use 'continueOn' when using 'depends'. Instead use "
+                               "'dep-task.Failed'/'dep-task.Errored'")  # fmt: skip
         graph = graph_of(template)
         said = {
             name: step_names(f"tasks.{name}", task, self._enter(task, scope, f"{where}.tasks.{name} "))

@@ -153,3 +153,16 @@ def test_what_has_ended_is_not_changed(verb: str) -> None:
         getattr(operate, verb)(bench.workflow)
     with pytest.raises(InvalidValue, match="expected one that failed, got phase 'Succeeded'"):
         operate.retry(bench.workflow, START)
+
+
+def test_resubmitted_workflow_is_a_new_one() -> None:
+    """The same spec under a new name, with labels and annotations; nothing of the old one's life."""
+    bench = running()
+    bench.workflow["metadata"]["labels"]["mine"] = "1"
+    bench.workflow = operate.stop(bench.workflow)
+
+    again = operate.resubmit(bench.workflow)
+
+    assert again["metadata"] == {"namespace": "default", "generateName": "w-", "labels": {"mine": "1"}}
+    assert again["spec"] == {key: value for key, value in bench.workflow["spec"].items() if key != "shutdown"}
+    assert "status" not in again
