@@ -14,7 +14,7 @@ from scheduler_core.errors import NotFound
 from scheduler_core.model.job import Job, JobPhase, WorkerPhase
 from scheduler_core.model.target import Target
 from voda_flows.config import Settings, near_miss
-from voda_flows.control.jobs import STATUS_LIMIT_BYTES
+from voda_flows.control.jobs import DEPTH_LIMIT, STATUS_LIMIT_BYTES
 from voda_flows.control.observe import StoreObserver
 from voda_flows.control.records import CONFIG_MAP, ROWS
 from voda_flows.control.reports import Reports
@@ -134,7 +134,8 @@ def _limits(view: JobView, job: Job, target: Target, settings: Settings, now_s: 
         size = view.nodes.status_bytes
         said.append(
             f"It is pinned, neither preempted nor grown any more: {view.nodes.num_segments} segments of at most "
-            f"{settings.segments_limit}, {size} bytes of status of at most {STATUS_LIMIT_BYTES}."
+            f"{settings.segments_limit}, {size} bytes of status of at most {STATUS_LIMIT_BYTES}, "
+            f"{view.nodes.depth} nested templates of at most {DEPTH_LIMIT}."
         )
     if job.retries:
         said.append(f"Its last {job.retries} segments ended without a new checkpoint; see: voda logs.")

@@ -23,6 +23,8 @@ from voda_flows.wire import read_gate_workers
 FULFILLED = frozenset({"Succeeded", "Failed", "Error", "Skipped", "Omitted"})
 #: Argo moves a status of more than 1 MB out of sight; above this a job is not made to grow any further.
 STATUS_LIMIT_BYTES = 600_000
+#: Argo ends a Workflow at 100 nested templates; a growth nests one, a segment two.
+DEPTH_LIMIT = 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +78,7 @@ class JobNodes:
         spent: Time of all workers of all segments on their GPUs.
         num_segments: How many segments there have been.
         status_bytes: Size of the Workflow's status.
+        depth: How deep its deepest node is nested.
         held: Whether the Workflow was suspended or told to stop: its gates are not to be answered.
     """
 
@@ -95,12 +98,17 @@ class JobNodes:
     spent: tuple[Spent, ...] = ()
     num_segments: int = 0
     status_bytes: int = 0
+    depth: int = 0
     held: bool = False
 
     @property
     def id(self) -> str:
         """The job's identity."""
         return f"{self.asked.workflow_uid}/{self.asked.name}"
+
+    def is_spent(self, segments_limit: int) -> bool:
+        """Whether what Argo allows one Workflow is nearly used up."""
+        return self.num_segments >= segments_limit or self.status_bytes > STATUS_LIMIT_BYTES or self.depth > DEPTH_LIMIT
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +188,7 @@ def _job_nodes(nodes: Tree, root: str, status_bytes: int) -> JobNodes:
         spent=tuple(_spent(node) for node in inside.of("worker") if node.get("type") == "Pod"),
         num_segments=len({parameters(segment).get("segment") for segment in segments}),
         status_bytes=status_bytes,
+        depth=max(inside.depth(node) for node in inside.nodes),
         held=_is_held(nodes.workflow),
     )
     return _with_segment(whole, inside, segments[-1]) if segments else whole

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from scheduler_core.errors import InvalidValue
 from scheduler_core.model.job import Job, JobPhase, JobSpec, Progress, Worker, WorkerPhase
 from voda_flows.control import pods
-from voda_flows.control.jobs import STATUS_LIMIT_BYTES, Granted, JobNodes
+from voda_flows.control.jobs import Granted, JobNodes
 from voda_flows.control.pods import PodKey
 from voda_flows.control.reports import DriverStatus
 from voda_flows.control.request import Limits, read_request
@@ -114,7 +114,7 @@ def job_of(view: JobView, spec: JobSpec, status: DriverStatus, *, now_s: float, 
         ),
         retries=nodes.retries,
         held=nodes.held,
-        pinned=nodes.num_segments >= segments_limit or nodes.status_bytes > STATUS_LIMIT_BYTES,
+        pinned=nodes.is_spent(segments_limit),
         progress=Progress(
             epoch=said.epoch, step=said.step, world_size=said.world_size, samples_per_s=said.samples_per_s
         ),
