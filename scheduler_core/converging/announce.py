@@ -6,6 +6,7 @@ from scheduler_core.allocate.order import by_arrival
 from scheduler_core.model.job import JobPhase
 from scheduler_core.model.observation import Observation
 from scheduler_core.model.target import Target
+from scheduler_core.model.units import in_words
 
 
 def queue_messages(observation: Observation, target: Target) -> dict[str, str]:
@@ -19,7 +20,7 @@ def queue_messages(observation: Observation, target: Target) -> dict[str, str]:
     capacity = sum(observation.ours_gpus().values())
     messages = {}
     for place, spec in enumerate(by_arrival(waiting), start=1):
-        text = f"queued: place {_bucket(place)}, waits for {spec.min_gpus} GPUs"
+        text = f"queued: place {_bucket(place)}, waits for {in_words(spec.min_gpus)}"
         if spec.gpu_type:
             text += f" of type {spec.gpu_type}"
         if spec.min_gpus > capacity:

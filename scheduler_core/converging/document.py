@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from scheduler_core.converging.workers import Wish, chosen_to_go, live_workers, publish, published_workers, stop
 from scheduler_core.model.job import Job, JobPhase, Worker, WorkerPhase
 from scheduler_core.model.plan import Action, Evict
+from scheduler_core.model.units import in_words
 
 
 def document_step(job: Job, wanted: Wish, now_s: float, start_limit_s: float) -> list[Action]:
@@ -67,7 +68,10 @@ def _first_document(job: Job, wanted: Wish, late: list[Worker], start_limit_s: f
         return evictions
     if _gpus(staying) >= job.spec.min_gpus:
         return [*evictions, publish(job, staying)]
-    return [*evictions, stop(job, f"{_gpus(staying)} GPUs became ready, fewer than its minimum {job.spec.min_gpus}")]
+    return [
+        *evictions,
+        stop(job, f"{in_words(_gpus(staying))} became ready, fewer than its minimum of {job.spec.min_gpus}"),
+    ]
 
 
 def _next_document(job: Job, wanted: Wish, late: list[Worker]) -> list[Action]:
@@ -92,7 +96,7 @@ def _after_loss(job: Job, left: list[Worker]) -> Action:
     """Some worker of the document is gone: go on without it where the minimum allows."""
     if _gpus(left) >= job.spec.min_gpus:
         return publish(job, left)
-    return stop(job, f"workers were lost: {_gpus(left)} GPUs are left, fewer than its minimum {job.spec.min_gpus}")
+    return stop(job, f"workers were lost: {in_words(_gpus(left))} left, fewer than its minimum of {job.spec.min_gpus}")
 
 
 def _shrink(job: Job, wanted: Wish, published: list[Worker]) -> list[Action]:

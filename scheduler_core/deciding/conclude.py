@@ -5,7 +5,7 @@ In: the observation, the stored target, where the decision started and what each
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from scheduler_core.deciding.reasons import reasons
@@ -14,22 +14,21 @@ from scheduler_core.deciding.standing import Start, input_digest, marked, usable
 from scheduler_core.errors import LawBroken
 from scheduler_core.model.allocation import Allocation
 from scheduler_core.model.decision import Decision, DecisionKind
+from scheduler_core.model.job import JobPhase
 from scheduler_core.model.observation import Observation
 from scheduler_core.model.placement import Placement
 from scheduler_core.model.target import Target
 
 
-def conclude(observation: Observation, target: Target, begin: Start, served: Iterable[Served]) -> Decision:
+def conclude(observation: Observation, target: Target, begin: Start, served: Sequence[Served]) -> Decision:
     """Put the pools' results and the fixed jobs together into the next target.
 
     Raises:
         LawBroken: A node would be promised more GPUs than it has.
     """
     workers_by_job: dict[str, Mapping[str, int]] = {job_id: begin.current.workers(job_id) for job_id in begin.fixed}
-    notes = {job_id: why for job_id, why in begin.fixed.items() if why}
     for pool in served:
         workers_by_job |= pool.placement.workers_by_job
-        notes |= pool.notes
     placement = Placement(workers_by_job=workers_by_job)
     allocation = Allocation(
         gpus_by_job={
@@ -51,7 +50,7 @@ def conclude(observation: Observation, target: Target, begin: Start, served: Ite
         allocation=allocation,
         placement=placement,
         quarantined={job_id: why for job_id, why in target.quarantined.items() if job_id in live},
-        reasons=reasons(observation, allocation, placement, notes),
+        reasons=reasons(observation, allocation, placement, _notes(observation, begin, served)),
     )
     digest = input_digest(observation, made, begin.params)
     return Decision(
@@ -59,6 +58,20 @@ def conclude(observation: Observation, target: Target, begin: Start, served: Ite
         kind=DecisionKind.WAITING if begin.within_limit else DecisionKind.FULL,
         disturbed=disturbed,
     )
+
+
+def _notes(observation: Observation, begin: Start, served: Sequence[Served]) -> dict[str, str]:
+    """What else is to be said of single jobs: why they stay as they are, found no nodes, or are not served yet."""
+    notes = {job_id: why for job_id, why in begin.fixed.items() if why}
+    for pool in served:
+        notes |= pool.notes
+    if begin.within_limit:
+        given = {job_id for pool in served for job_id in pool.placement.workers_by_job}
+        said = f"running jobs are disturbed at most once in {begin.params.decide_interval_s:.0f} s"
+        for job in observation.jobs:
+            if job.phase is JobPhase.QUEUED and job.id not in begin.fixed and job.id not in given:
+                notes.setdefault(job.id, said)
+    return notes
 
 
 def _check_nodes(observation: Observation, placement: Placement) -> None:

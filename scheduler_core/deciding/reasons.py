@@ -8,6 +8,7 @@ from scheduler_core.model.allocation import Allocation
 from scheduler_core.model.job import JobPhase, JobSpec
 from scheduler_core.model.observation import Observation
 from scheduler_core.model.placement import Placement
+from scheduler_core.model.units import in_words
 
 
 def reasons(
@@ -22,25 +23,35 @@ def reasons(
         notes: What else is to be said of single jobs (fixed, unplaced), by id.
     """
     said = {}
-    free_gpus = max(0, sum(observation.ours_gpus().values()) - allocation.total_gpus)
+    left = _left(observation, placement)
     for job in observation.jobs:
         if job.phase is JobPhase.ENDED:
             continue
         gpus = allocation.gpus(job.id)
-        sentence = _granted(job.spec, gpus, placement) if gpus else _waiting(job.spec, observation, free_gpus)
+        sentence = _granted(job.spec, gpus, placement) if gpus else _waiting(job.spec, observation, left)
         said[job.id] = f"{sentence} ({notes[job.id]})" if job.id in notes else sentence
     return said
 
 
+def _left(observation: Observation, placement: Placement) -> dict[str, int]:
+    """GPUs by node that nobody was given."""
+    left = observation.ours_gpus()
+    for job in observation.jobs:
+        for node, count in placement.workers(job.id).items():
+            left[node] = max(0, left.get(node, 0) - count * job.spec.gpus_per_worker)
+    return left
+
+
 def _granted(spec: JobSpec, gpus: int, placement: Placement) -> str:
     nodes = ", ".join(f"{count * spec.gpus_per_worker} on {node}" for node, count in placement.workers(spec.id).items())
-    return f"has {gpus} GPUs of {spec.min_gpus}..{spec.max_gpus}: {nodes}"
+    bounds = f" of {spec.min_gpus}..{spec.max_gpus}" if spec.is_elastic else ""
+    return f"has {in_words(gpus)}{bounds}: {nodes}"
 
 
-def _waiting(spec: JobSpec, observation: Observation, free_gpus: int) -> str:
+def _waiting(spec: JobSpec, observation: Observation, left: Mapping[str, int]) -> str:
     of_type = [node for node in observation.cluster.nodes if not spec.gpu_type or node.gpu_type == spec.gpu_type]
-    total = sum(node.gpus for node in of_type)
+    total, free = sum(node.gpus for node in of_type), sum(left[node.name] for node in of_type)
     kind = f" of type {spec.gpu_type}" if spec.gpu_type else ""
     if total < spec.min_gpus:
-        return f"waits for {spec.min_gpus} GPUs{kind}, and the cluster has {total}: add nodes or lower min-gpus"
-    return f"waits for {spec.min_gpus} GPUs{kind}: {free_gpus} of the cluster's are not given to jobs before it"
+        return f"waits for {in_words(spec.min_gpus)}{kind}, and the cluster has {total}: add nodes or lower min-gpus"
+    return f"waits for {in_words(spec.min_gpus)}{kind}: {free} of {total} are not given to jobs before it"

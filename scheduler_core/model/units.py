@@ -45,3 +45,8 @@ class Resources:
         """Whether ``free`` has at least this much of everything."""
         left = free - self
         return min(left.gpus, left.cpu_milli, left.memory_bytes) >= 0
+
+
+def in_words(gpus: int) -> str:
+    """A count of GPUs in words: ``1 GPU``, ``2 GPUs``."""
+    return f"{gpus} GPU" if gpus == 1 else f"{gpus} GPUs"

@@ -75,6 +75,12 @@ def test_within_the_interval_only_waiting_jobs_are_served() -> None:
     in_grown = decide(grown, target, PARAMS)
 
     assert (in_full.kind, gpus(in_full)) == (DecisionKind.WAITING, {"a": 3, "b": 1})
+    assert dict(in_full.target.reasons) == {
+        "a": "has 3 GPUs of 1..4: 3 on n0",
+        "b": "has 1 GPU: 1 on n0",
+        "c": "waits for 1 GPU: 0 of 4 are not given to jobs before it "
+        "(running jobs are disturbed at most once in 30 s)",
+    }
     assert (in_grown.kind, gpus(in_grown)) == (DecisionKind.WAITING, {"a": 3, "b": 1, "c": 1})
 
 
@@ -221,7 +227,7 @@ def test_types_are_separate_pools() -> None:
 
     assert decision.target.placement.workers_by_job == {"b": {"n1": 2}, "d": {"n0": 1}}
     assert decision.target.reasons["c"] == (
-        "waits for 1 GPUs of type H, and the cluster has 0: add nodes or lower min-gpus"
+        "waits for 1 GPU of type H, and the cluster has 0: add nodes or lower min-gpus"
     )
 
 
@@ -234,7 +240,7 @@ def test_a_quarantined_job_stays_as_it_is_and_the_others_go_on() -> None:
 
     assert gpus(decision) == {"a": 1, "c": 3}
     assert decision.target.reasons["a"] == (
-        "has 1 GPUs of 1..4: 1 on n0 (left out of decisions: policy raised ValueError)"
+        "has 1 GPU of 1..4: 1 on n0 (left out of decisions: policy raised ValueError)"
     )
 
 

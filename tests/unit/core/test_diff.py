@@ -131,7 +131,7 @@ def test_below_its_minimum_after_the_limit_it_goes_back_to_a_gate() -> None:
     job = starting(*workers("n0"), *workers("n0", first=1, phase=WorkerPhase.PENDING))
 
     assert planned(at(LATE_S, seen(cluster(2), job)), aimed({"a": {"n0": 2}}, job)) == (
-        Stop(job_id="a", segment=0, generation=1, reason="1 GPUs became ready, fewer than its minimum 2"),
+        Stop(job_id="a", segment=0, generation=1, reason="1 GPU became ready, fewer than its minimum of 2"),
         Evict(job_id="a", segment=0, worker_id="w1", reason="not ready 300 s after its grant"),
     )
 
@@ -223,7 +223,7 @@ def test_a_job_that_lost_too_many_workers_is_stopped() -> None:
             job_id="a",
             segment=0,
             generation=2,
-            reason="workers were lost: 1 GPUs are left, fewer than its minimum 2",
+            reason="workers were lost: 1 GPU left, fewer than its minimum of 2",
         ),
     )
 

@@ -1,0 +1,67 @@
+"""Pods on their way out: dropped workers are no fresh ones, and what ended segments still hold is nobody's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from scheduler_core.model.job import WorkerPhase
+from tests.unit.control.world import World
+from voda_flows.control.observe import other_gpus
+
+
+def trained(home: Path) -> World:
+    """A job of 2..2 that trains by an acknowledged document."""
+    world = World(home)
+    world.submit("job", min_gpus="2", max_gpus="2")
+    world.cycle()
+    world.run_pods()
+    world.cycle()
+    world.acknowledge()
+    return world
+
+
+def test_a_worker_that_its_driver_dropped_leaves_whatever_its_pod_says(tmp_path: Path) -> None:
+    """Its pod is still ready; the driver's word goes before that."""
+    world = trained(tmp_path)
+    assert [worker.phase for worker in world.job().workers] == [WorkerPhase.READY, WorkerPhase.READY]
+    (uid,) = world.drivers.said
+    world.drivers.said[uid] = replace(world.drivers.said[uid], leaving=frozenset({"w1"}))
+
+    assert [worker.phase for worker in world.job().workers] == [WorkerPhase.READY, WorkerPhase.LEAVING]
+
+
+def worker_pod(uid: str, role: str = "worker", **metadata: Any) -> dict[str, Any]:
+    """A pod with two GPUs on n0."""
+    limits = {"resources": {"limits": {"nvidia.com/gpu": "2"}}}
+    return {
+        "metadata": {"uid": uid, "namespace": "default", "labels": {"voda.dev/role": role}, **metadata},
+        "spec": {"nodeName": "n0", "containers": [limits]},
+        "status": {"phase": "Running"},
+    }
+
+
+def test_workers_of_what_has_ended_are_on_their_way_out_and_others_are_foreign(tmp_path: Path) -> None:
+    """So is a foreign pod that was told to go; a live job's own workers are neither."""
+    world = trained(tmp_path)
+    view = world.view()
+    strangers = [
+        worker_pod("of-an-ended-segment"),
+        worker_pod("foreign", role=""),
+        worker_pod("told-to-go", role="", deletionTimestamp="2026-01-31T10:00:00Z"),
+    ]
+
+    others = other_gpus([*view.pod_by_worker.values(), *strangers], [view])
+
+    assert (dict(others.foreign), dict(others.leaving)) == ({"n0": 2}, {"n0": 4})
+
+
+def test_workers_of_a_refused_job_are_foreign(tmp_path: Path) -> None:
+    """Nobody plans with them, and they may stay."""
+    view = trained(tmp_path).view()
+    refused = replace(view, job=None, refusal="min-gpus: expected >= 1, got 0")
+
+    others = other_gpus(view.pod_by_worker.values(), [refused])
+
+    assert (sum(others.foreign.values()), dict(others.leaving)) == (2, {})
