@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from voda_flows.local import pod
 from voda_flows.local.launch import MARK
 
 
@@ -49,6 +50,21 @@ def named_by(file: Path) -> int | None:
     fields = stat.rpartition(")")[2].split()
     same = int(fields[19]) == start["ticks"] and fields[0] != "Z"
     return int(start["pid"]) if same else None
+
+
+def parents_in(home: Path) -> dict[Path, int]:
+    """The pod processes of a home by their folders, found by their command lines: also those that just begin."""
+    found: dict[Path, int] = {}
+    for process in Path("/proc").iterdir():
+        if not process.name.isdigit():
+            continue
+        try:
+            words = (process / "cmdline").read_bytes().decode(errors="replace").split("\0")[:-1]
+        except OSError:  # it ended meanwhile
+            continue
+        if len(words) > 2 and words[-2] == pod.__file__ and Path(words[-1]).parent == home / "pods":
+            found[Path(words[-1])] = int(process.name)
+    return found
 
 
 def tell(folder: Path, number: signal.Signals) -> bool:

@@ -25,7 +25,7 @@ from voda_flows.local.cron import ENDED, LABEL, workflow_from_cron
 from voda_flows.local.engine import is_running, lock_path
 from voda_flows.local.nodes import ENDED as POD_ENDED
 from voda_flows.local.nodes import SHAPE, node_of, nodes_of_documents, nodes_of_shape, num_gpus
-from voda_flows.local.processes import is_held, kill_marked, named_by, parent_of, tell, wait_for_ends
+from voda_flows.local.processes import is_held, kill_marked, named_by, parent_of, parents_in, tell, wait_for_ends
 from voda_flows.local.store import LocalStore
 from voda_flows.objects import Object, format_time, key_of
 
@@ -34,6 +34,7 @@ CONFIG = ("ConfigMap", "voda", "voda-config")
 START_LIMIT_S, STOP_LIMIT_S = 15.0, 10.0
 DRAIN_S = 30.0
 """How long jobs may take to write their checkpoints when local mode goes down."""
+BEGIN_LIMIT_S = 5.0
 GOODBYE_S = 5.0
 """How long workers may take to leave once their drivers have."""
 LOOK_S = 0.02
@@ -260,26 +261,36 @@ def _end_pods(home: Path, drain_s: float) -> tuple[int, int]:
     late = [folder for folder in folders if parent_of(folder) is not None]
     for folder in late:
         tell(folder, signal.SIGQUIT)
-    left = wait_for_ends(_parents(late), STOP_LIMIT_S)
-    if left:
+    wait_for_ends(_parents(late), STOP_LIMIT_S)
+    # What was too slow even to begin, or to notice that it has to end.
+    stuck = parents_in(home)
+    for pid in stuck.values():
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    if left := wait_for_ends(stuck.values(), STOP_LIMIT_S):
         raise VodaError(f"{home}: expected its pods to end, processes {sorted(left)} do not even when killed")
-    for folder in folders:
+    for folder in {*folders, *stuck}:
         kill_marked(folder.name)
-    return len(folders) - len(late), len(late)
+    killed = len({*late, *stuck})
+    return len({*folders, *stuck}) - killed, killed
 
 
 def _live(home: Path) -> list[Path]:
-    """Folders of the pods that live or are about to begin."""
-    pods = sorted((home / "pods").glob("*"))
-    held = [folder for folder in pods if is_held(folder / "lock")]
-    end_s = time.monotonic() + 1.0
-    while any(is_held(folder / "lock") and parent_of(folder) is None for folder in held) and time.monotonic() < end_s:
+    """Folders of the pods that live; those that were about to begin have begun."""
+    found = parents_in(home)
+    end_s = time.monotonic() + BEGIN_LIMIT_S
+    while time.monotonic() < end_s and not all((folder / "start.json").exists() for folder in found):
         time.sleep(LOOK_S)
-    return held
+        found = parents_in(home)
+    return sorted(found)
 
 
 def _with_role(home: Path, folders: Iterable[Path], role: str) -> list[Path]:
-    pods = LocalStore(home).list("Pod", labels={"voda.dev/role": role})
+    """Those of the pods that have a role; none where the store cannot tell."""
+    pods: list[Object] = []
+    if (home / "state.db").exists():
+        with suppress(VodaError):
+            pods = LocalStore(home).list("Pod", labels={"voda.dev/role": role})
     uids = {pod["metadata"]["uid"] for pod in pods}
     return [folder for folder in folders if folder.name in uids]
 

@@ -13,7 +13,7 @@ from scheduler_core.errors import Conflict
 from tests.unit.local.conftest import World
 from voda_flows.local.engine import is_running
 from voda_flows.local.nodes import make_node, nodes_of_shape
-from voda_flows.local.processes import named_by, parent_of, wait_for_ends
+from voda_flows.local.processes import named_by, parent_of, parents_in, wait_for_ends
 from voda_flows.local.up import Down, Up, down, shipped_templates, start_engine, up
 from voda_flows.objects import Object
 
@@ -151,6 +151,43 @@ def test_down_works_with_a_dead_engine_and_stubborn_pods(own_world: World) -> No
     assert time.monotonic() - start_s < 5
     assert is_idle(world.home)
     assert down(world.home) == Down(engine=False, drained=0, killed=0)
+
+
+def test_pod_that_just_begins_is_ended_too(own_world: World) -> None:
+    """A pod whose process was started a moment before ``down`` does not slip through."""
+    world = own_world.begin()
+    for number in range(4):
+        world.pod(f"p{number}", "sleep", "600")
+    spawned = world.happens(lambda: all("podIP" in pod.get("status", {}) for pod in world.store.list("Pod")))
+    ended = down(world.home)
+
+    assert spawned
+    assert ended.killed == 0
+    assert parents_in(world.home) == {}
+
+
+def test_down_does_not_need_the_store(own_world: World) -> None:
+    """With a state that cannot be read, pods end all the same and a purge makes room for a new one."""
+    world = own_world.begin()
+    world.pod("p", "sleep", "600")
+    world.phase("Pod", "p", "Running")
+    world.store.close()
+    pid = named_by(world.home / "engine.json")
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    assert wait_for_ends([pid], 10) == set()
+    for name in ("state.db-wal", "state.db-shm"):
+        (world.home / name).unlink(missing_ok=True)
+    (world.home / "state.db").write_bytes(b"not a database at all, but long enough to be read as one" * 200)
+
+    assert down(world.home, purge=True) == Down(engine=False, drained=1, killed=0)
+    assert up(world.home).started
+
+
+def test_down_makes_nothing(tmp_path: Path) -> None:
+    """Where nothing ever ran there is nothing to end, and nothing is made."""
+    assert down(tmp_path / "never") == Down(engine=False, drained=0, killed=0)
+    assert not (tmp_path / "never").exists()
 
 
 def test_purge_takes_the_state_away(own_world: World) -> None:
