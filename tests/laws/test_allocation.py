@@ -18,6 +18,9 @@ from scheduler_core.model.allocation import Allocation
 from scheduler_core.model.ports import PolicyInput
 from tests.unit.core.builders import asked, spec
 
+#: Ten thousand cases take a minute on an idle core, more on a busy one.
+pytestmark = pytest.mark.timeout(900)
+
 #: Workers' GPUs, fewest workers, further workers, priority, submit time, speeds beyond 0 GPUs.
 Drawn = tuple[int, int, int, int, int, list[int]]
 JOBS = st.lists(

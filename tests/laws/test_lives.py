@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +19,9 @@ from scheduler_core.model.job import JobPhase
 from scheduler_core.model.params import Params
 from tests.unit.core.builders import cluster, spec
 from tests.unit.core.world import World
+
+#: Ten thousand cases take a minute on an idle core, more on a busy one.
+pytestmark = pytest.mark.timeout(900)
 
 #: What may happen: most often the world's own moves and rounds of the scheduler.
 EVENTS = ("move", "move", "move", "round", "round", "submit", "wait", "finish", "lose", "conflict", "cordon")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +14,9 @@ from scheduler_core.model.placement import Placement
 from scheduler_core.model.ports import PlacerInput
 from scheduler_core.place.pack import pack
 from tests.unit.core.builders import spec, to_place
+
+#: Ten thousand cases take a minute on an idle core, more on a busy one.
+pytestmark = pytest.mark.timeout(900)
 
 LEVELS = ("zone", "rack")
 
