@@ -117,7 +117,8 @@ class Exchange:
         return measured
 
     def settle(self) -> Flags:
-        """The flags that hold at this commit; in a world of one nobody needs to be asked."""
+        """The flags that hold at this commit, which ends the step; in a world of one nobody needs to be asked."""
+        self.inside = False  # a gradient scaler may have left the optimizer's step out
         if self._world.size == 1:
             self.flags.stop |= self._link.stop.is_set()
             self.flags.reset |= self._link.reset.is_set()
