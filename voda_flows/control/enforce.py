@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 
 from scheduler_core.errors import Conflict, NotFound, VodaError
 from scheduler_core.model import plan
+from scheduler_core.model.job import WorkerPhase
 from scheduler_core.model.plan import Action, NewWorker
 from voda_flows.control import pods
 from voda_flows.control.observe import StoreObserver
@@ -72,7 +73,7 @@ class StoreEnforcer:
                 published = [worker.id for worker in view.document.workers] if view.document else []
                 self._write_document(view, action.generation, published, stop="checkpoint")
             case plan.Evict():
-                self._delete_worker(view, action.worker_id)
+                self._delete_worker(view, action)
             case plan.Refuse():
                 self._patch_gate(view, view.nodes.gate, _ended("Failed", self._now()) | {"message": action.reason})
             case plan.Announce():
@@ -89,7 +90,10 @@ class StoreEnforcer:
     def _patch_gate(self, view: JobView, gate: str, change: Object) -> None:
         if not gate:
             raise Conflict(f"job {view.id!r}: expected an open gate, it was answered meanwhile")
-        self._patch(view.workflow, {"status": {"nodes": {gate: change}}})
+        self._patch_node(view, gate, change)
+
+    def _patch_node(self, view: JobView, node: str, change: Object) -> None:
+        self._patch(view.workflow, {"status": {"nodes": {node: change}}})
 
     def _write_document(self, view: JobView, generation: int, workers: Iterable[str], *, stop: str | None) -> None:
         """Write the next generation of the allocation document for the very driver pod that was seen."""
@@ -124,10 +128,18 @@ class StoreEnforcer:
                 return known
         raise Conflict(f"job {view.id!r}: expected an address of worker {worker_id}, its pod has none")
 
-    def _delete_worker(self, view: JobView, worker_id: str) -> None:
-        pod = view.pod_by_worker.get(worker_id)
+    def _delete_worker(self, view: JobView, action: plan.Evict) -> None:
+        """Delete a worker's pod.
+
+        Argo makes the pod of a node that is still pending anew, so such a node is ended first.
+        """
+        pod = view.pod_by_worker.get(action.worker_id)
         if pod is None:
-            raise NotFound(f"job {view.id!r}: expected a pod of worker {worker_id}, there is none")
+            raise NotFound(f"job {view.id!r}: expected a pod of worker {action.worker_id}, there is none")
+        if pods.worker_phase(pod) is WorkerPhase.PENDING:
+            for granted in view.nodes.workers:
+                if granted.worker.id == action.worker_id and granted.node and not granted.node_ended:
+                    self._patch_node(view, granted.node, _ended("Error", self._now()) | {"message": action.reason})
         metadata = pod["metadata"]
         self._store.delete("Pod", metadata["namespace"], metadata["name"], uid=metadata["uid"])
 

@@ -34,11 +34,13 @@ class Granted:
     Attributes:
         worker: The worker.
         since_s: When it was granted.
-        node_ended: Whether its node in the Workflow has ended.
+        node: Id of its node in the Workflow, empty until there is one.
+        node_ended: Whether that node has ended.
     """
 
     worker: NewWorker
     since_s: float
+    node: str = ""
     node_ended: bool = False
 
 
@@ -199,7 +201,7 @@ def _with_segment(job: JobNodes, inside: _Inside, segment: Object) -> JobNodes:
     gate = next(iter(inside.of("gate", segment)), {})
     grow_gates = inside.of("grow-gate", segment)
     answered = [one for one in (gate, *grow_gates) if one.get("phase") == "Succeeded"]
-    ended = {parameters(node).get("id") for node in inside.of("worker", segment) if node.get("phase") in FULFILLED}
+    node_by_worker = {parameters(node).get("id") or "": node for node in inside.of("worker", segment)}
     return replace(
         job,
         segment=int(parameters(segment).get("segment") or 0),
@@ -208,12 +210,12 @@ def _with_segment(job: JobNodes, inside: _Inside, segment: Object) -> JobNodes:
         message=gate.get("message") or "",
         granted_s=_end_s(gate) if _is_grant(gate) else None,
         grow_gate=next((one["id"] for one in grow_gates if _is_open(one)), ""),
-        workers=_granted(answered, ended) if _is_grant(gate) else (),
+        workers=_granted(answered, node_by_worker) if _is_grant(gate) else (),
         driver_ended=any(node.get("phase") in FULFILLED for node in inside.of("driver", segment)),
     )
 
 
-def _granted(gates: Iterable[Object], ended: set[str | None]) -> tuple[Granted, ...]:
+def _granted(gates: Iterable[Object], node_by_worker: Mapping[str, Object]) -> tuple[Granted, ...]:
     """The workers in the gates' answers, by number; an answer that cannot be read grants none."""
     found = {}
     for gate in gates:
@@ -222,7 +224,13 @@ def _granted(gates: Iterable[Object], ended: set[str | None]) -> tuple[Granted, 
         except InvalidValue:
             continue
         for worker in workers:
-            found[worker.id] = Granted(worker=worker, since_s=_end_s(gate), node_ended=worker.id in ended)
+            node = node_by_worker.get(worker.id, {})
+            found[worker.id] = Granted(
+                worker=worker,
+                since_s=_end_s(gate),
+                node=node.get("id", ""),
+                node_ended=node.get("phase") in FULFILLED,
+            )
     return tuple(sorted(found.values(), key=lambda one: int(one.worker.id.removeprefix("w"))))
 
 
