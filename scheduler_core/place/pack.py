@@ -34,12 +34,11 @@ def pack(asked: PlacerInput) -> Placement:
         Workers by node; jobs that fit nowhere in ``unplaced``.
     """
     specs = [spec for spec in asked.specs if asked.allocation.gpus(spec.id)]
-    kept_by_job = _keep(asked, specs)
-    best = _add(asked, specs, kept_by_job)
+    best = _add(asked, specs, _keep(asked, specs))
     if not best.unplaced:
         return best
     specs = _fitting(asked, specs)
-    for loose in _loosened(asked, specs, kept_by_job):
+    for loose in _loosened(asked, specs, _keep(asked, specs)):
         attempt = _add(asked, specs, loose)
         if len(attempt.workers_by_job) == len(specs):
             best = attempt
@@ -135,11 +134,11 @@ def _fit_together(workers_by_size: Mapping[int, int], rooms: Iterable[int]) -> b
 def _loosened(
     asked: PlacerInput, specs: list[JobSpec], kept_by_job: Mapping[str, dict[str, int]]
 ) -> Iterator[dict[str, dict[str, int]]]:
-    """What stays, with more and more jobs let go: those with the smallest workers, then the fewest GPUs, first."""
+    """What stays, with none and then more and more jobs let go: smallest workers first, then fewest GPUs."""
     gpus = asked.allocation.gpus
     order = sorted(specs, key=lambda spec: (spec.gpus_per_worker, gpus(spec.id), spec.id))
     bound = {node.name for node in asked.cluster.nodes if not node.schedulable}
-    num_loose = 1
+    num_loose = 0
     while True:
         loose = {spec.id for spec in order[:num_loose]}
         yield {
@@ -148,7 +147,7 @@ def _loosened(
         }
         if num_loose >= len(order):
             return
-        num_loose *= 2
+        num_loose = max(1, 2 * num_loose)
 
 
 def _with_reasons(asked: PlacerInput, placed: Placement) -> Placement:

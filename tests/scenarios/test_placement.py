@@ -89,6 +89,16 @@ def test_who_does_not_fit_is_named_with_the_reason() -> None:
     }
 
 
+def test_nobody_moves_when_leaving_somebody_out_is_enough() -> None:
+    """Six GPUs asked of five: the last in order has no place, and the running small job stays where it is."""
+    specs = [spec("a"), spec("b", (2, 2), submitted_s=1.0), spec("c", (3, 3), submitted_s=2.0)]
+
+    placement = pack(to_place({"a": 1, "b": 2, "c": 3}, cluster(2, 3), {"a": {"n1": 1}}, specs))
+
+    assert placement.workers_by_job == {"a": {"n1": 1}, "b": {"n0": 2}}
+    assert list(placement.unplaced) == ["c"]
+
+
 def racks(*places: tuple[str, int]) -> Cluster:
     """Nodes n0, n1, ... with a rack and GPUs each."""
     nodes = tuple(Node(name=f"n{index}", gpus=gpus, labels={"rack": rack}) for index, (rack, gpus) in enumerate(places))
