@@ -1,8 +1,8 @@
 """What the demo submits, and what it waits for before: events, never times. Pure.
 
-Two nodes with two slots each. digits takes all four; text makes it shrink by one, rigid by two more; pipeline has to
-wait; urgent, of a higher class, sends jobs back to their checkpoints; when it is done they resume, and as the others
-end the last one grows again.
+Two nodes with two slots each. digits takes all four; text makes it shrink, rigid makes it shrink again; pipeline has
+to wait; urgent, of a higher class, sends jobs back to their checkpoints; when it is done they resume, and as the others
+end the last ones grow.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ ACTS: Final = (
     Act(
         example="text",
         when=lambda lives: trains_on(lives, "digits", 4),
-        told="text asks for 1 to 2: digits gives one back, in place",
+        told="text may use 1 to 2: digits makes room, in place",
     ),
     Act(
         example="rigid",
         when=lambda lives: trains(lives, "text"),
-        told="rigid needs exactly 2: digits shrinks again, in place",
+        told="rigid needs exactly 2: the others shrink, in place",
     ),
     Act(
         example="pipeline",
@@ -65,6 +65,6 @@ ACTS: Final = (
     Act(
         example="urgent",
         when=lambda lives: "pipeline" in lives or trains(lives, "rigid"),
-        told="urgent is of a higher class and needs 3: others go back to their checkpoints",
+        told="urgent is of a higher class and needs 3: others shrink or go back to their checkpoints",
     ),
 )

@@ -120,7 +120,9 @@ def _bar(job: JobRecord, number: int, held: Holding, y: float, made: Record) -> 
         parts.append(element("rect", **box, width=warming, class_="warming"))
     wide = len(label) * _NARROW + 8
     if wide < width:
-        parts.append(_text(x + (warming if warming + wide < width else 0) + 6, y + 15, label, class_="on"))
+        after = warming + wide < width
+        place = {"x": x + (warming if after else 0.0) + 6, "class_": "on" if after or warming < 1 else "name"}
+        parts.append(element("text", escape(label), y=y + 15, **place))
     return element("g", element("title", escape(tip)), *parts, data_tip=tip, class_=f"hit of{number}")
 
 
