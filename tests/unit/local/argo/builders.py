@@ -64,6 +64,7 @@ class Bench:
         for pod in found.create:
             made = deepcopy(pod)
             made["metadata"]["creationTimestamp"] = format_time(self.now)
+            assert made["metadata"]["name"] not in self.pods, "a pod was made twice"
             self.pods[made["metadata"]["name"]] = made
         self.deleted.extend(found.delete)
         self.workflow = found.workflow
