@@ -33,6 +33,7 @@ KEY = "5e" * 32
 WARM_LIMIT_S = 90.0
 EVENT_LIMIT_S = 30.0
 _JOBS = itertools.count(os.getpid() % 200)  # an address block per job, so that tests do not meet
+_NET = 64 + os.getpid() % 128  # nor those of two runs, nor local mode's pods
 _LOOK_S = 0.01
 
 
@@ -127,11 +128,12 @@ class Job:
     def allocate(self, *workers: str, uid: str = "driver-1", stop: str | None = None, **changes: Any) -> float:
         """Write the document's next generation; when it was there (seconds since the epoch)."""
         self.generation += 1
+        slots = changes.pop("slots", 1)
         body = {
             "version": 1, "job": "uid/train", "driver_uid": uid, "segment": int(self._shared["VODA_SEGMENT"]),
             "generation": self.generation, "min_workers": 1, "stop": stop,
             "workers": [{"id": worker, "role": "worker", "address": self.workers[worker].address, "node": "n0",
-                         "slots": changes.pop("slots", 1)} for worker in workers],
+                         "slots": slots} for worker in workers],
             **changes,
         }  # fmt: skip
         beside = self.document.with_suffix(".new")
@@ -155,7 +157,7 @@ class Job:
             pod.kill()
 
     def _pod(self, kind: str, name: str, settings: dict[str, str]) -> Pod:
-        address = f"127.1.{self._block}.{next(self._numbers)}"
+        address = f"127.{_NET}.{self._block}.{next(self._numbers)}"
         log = self.folder / f"{kind}-{name}.log"
         environment = {**self._shared, "VODA_POD_IP": address, **settings}
         if kind == "agent" and self._agents is not None:
@@ -219,6 +221,14 @@ def until(holds: Callable[[], bool], what: str, pod: Pod, limit_s: float = EVENT
         if ended or time.monotonic() > deadline_s:
             raise AssertionError(f"{what}: did not come{' before its end' if ended else ''}\n{pod.text()}")
         pause.wait(_LOOK_S)
+
+
+def lives(pid: int) -> bool:
+    """Whether a process runs (one that has ended may stay listed until somebody asks for its exit code)."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
 
 
 @contextlib.contextmanager

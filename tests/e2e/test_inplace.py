@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.agents import WarmAgents
-from tests.e2e.rig import FOREVER, job, until_acknowledged, until_status
+from tests.e2e.rig import FOREVER, job, lives, until_acknowledged, until_status
 
 
 def _changes(status: dict[str, Any]) -> list[tuple[str, int, int]]:
@@ -98,7 +98,7 @@ def test_a_lost_agent_costs_the_job_one_worker(agents: WarmAgents, tmp_path: Pat
         status = until_status(driver, lambda found: found["generation"] == 2, "the document is in effect")
 
         assert status["world_size"] == 2
-        assert not Path(f"/proc/{rank}").exists()
+        assert not lives(rank)
 
 
 def test_agents_leave_when_their_driver_is_killed(agents: WarmAgents, tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_agents_leave_when_their_driver_is_killed(agents: WarmAgents, tmp_path: 
         driver.kill()
 
         assert [made.workers[worker].wait() for worker in ("w0", "w1")] == [1, 1]
-        assert [Path(f"/proc/{rank}").exists() for rank in ranks] == [False, False]
+        assert [lives(rank) for rank in ranks] == [False, False]
 
 
 def test_a_new_driver_takes_the_agents_over(agents: WarmAgents, tmp_path: Path) -> None:
@@ -124,7 +124,8 @@ def test_a_new_driver_takes_the_agents_over(agents: WarmAgents, tmp_path: Path) 
         until_acknowledged(new, 2)
 
         assert made.pids("w0") != ranks
-        old.kill()
+        assert old.wait() == 1
+        assert not (made.segment / "end.json").exists()
 
 
 def test_a_worker_with_two_slots_is_two_ranks(agents: WarmAgents, tmp_path: Path) -> None:
@@ -154,5 +155,5 @@ def test_a_reset_that_hangs_ends_the_segment(agents: WarmAgents, tmp_path: Path)
 
 def _worker_of_rank(_folder: Path, *, driver_log: str, first: bool) -> str:
     """Horovod numbers the first world's hosts in an order of its own; the driver's log tells it."""
-    hosts = driver_log.rsplit("ranks=", 1)[1].split()[0].split(",")
+    hosts = driver_log.rsplit("ranks=", 1)[1].split(maxsplit=1)[0].split(",")
     return hosts[0 if first else -1]

@@ -17,6 +17,7 @@ import sys
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from voda_flows.runtime.lines import LineBuffer
@@ -116,7 +117,7 @@ def _become_rank(order: RankOrder, connection: socket.socket, close: Sequence[in
         os.environ[RANK_FD] = str(connection.fileno())
         if order.program is None:
             connection.set_inheritable(True)
-            os.execv("/bin/sh", ["sh", "-c", order.command])  # noqa: S606 - the user's own command
+            _exec(order.command)
         connection.detach()  # the descriptor is the session's now
         code = _run_program(order.program)
     except BaseException:  # noqa: BLE001 - the interpreter itself would print it and end
@@ -125,6 +126,13 @@ def _become_rank(order: RankOrder, connection: socket.socket, close: Sequence[in
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
+
+
+def _exec(command: str) -> NoReturn:
+    """Let a shell run the command; ``python`` in it is the interpreter that runs the agent."""
+    own = Path(sys.executable).parent
+    os.environ["PATH"] = f"{own}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+    os.execv("/bin/sh", ["sh", "-c", command])  # noqa: S606 - the user's own command
 
 
 def _run_program(program: Program) -> int:

@@ -33,16 +33,15 @@ def main() -> int:
         environment = read_driver(os.environ)
         key = read_key(environment.key_file)
         board = Board()
-        http = serve(board, environment.pod_ip, DRIVER_PORT)
         LOG.info("driver job=%s segment=%d uid=%s", environment.job, environment.segment, environment.pod_uid)
         driver = Driver(environment, key, board, queue)
+        http = serve(board, environment.pod_ip, DRIVER_PORT)
         end = driver.run()
     except RuntimeFault as fault:
         LOG.error("cannot go on: %s", fault)  # noqa: TRY400 - the message says it all
         return 1
-    if environment.segment_folder.exists():
-        write_end(environment.segment_folder, end)
-    LOG.info("end outcome=%s step=%d epoch=%g message=%s", end.outcome, end.step, end.epoch, end.message or "-")
+    kept = write_end(environment.segment_folder, environment.pod_uid, end)
+    LOG.info("end outcome=%s step=%d epoch=%g kept=%s message=%s", end.outcome, end.step, end.epoch, kept, end.message)
     driver.say_goodbye(GOODBYE_LIMIT_S)
     http.shutdown()
     return 1 if end.outcome == FAILED else 0

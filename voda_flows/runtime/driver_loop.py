@@ -77,10 +77,10 @@ class Driver:
         self._words: dict[str, Callable[[Life, Message], None]] = {
             "from": self._rank_says, "exited": self._rank_exited, "leaving": self._agent_leaves,
         }  # fmt: skip
+        self._publish()
 
     def run(self) -> End:
         """Live through the segment; how it ended."""
-        self._publish()
         while self._end is None:
             event = self._queue.next(POLL_S)
             text = self._document.changed()

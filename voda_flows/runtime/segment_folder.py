@@ -56,9 +56,19 @@ def claim(root: Path, segment: int, driver_uid: str) -> bool:
     return fresh
 
 
-def write_end(folder: Path, end: End) -> None:
-    """Leave how it ended; whoever waits for this segment looks for it."""
-    write_atomically(folder / "end.json", json.dumps(asdict(end)))
+def write_end(folder: Path, driver_uid: str, end: End) -> bool:
+    """Leave how it ended; whoever waits for this segment looks for it.
+
+    Returns:
+        False when the folder is not this driver's (any more): nothing is written then.
+    """
+    try:
+        owner = json.loads((folder / "driver.json").read_text())["driver_uid"]
+    except FileNotFoundError:
+        return False
+    if owner == driver_uid:
+        write_atomically(folder / "end.json", json.dumps(asdict(end)))
+    return bool(owner == driver_uid)
 
 
 def append_line(path: Path, value: object) -> None:
