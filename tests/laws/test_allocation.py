@@ -15,41 +15,45 @@ from scheduler_core.allocate.fifo import fifo
 from scheduler_core.allocate.order import by_arrival, useful_gpus
 from scheduler_core.allocate.registry import policy_named
 from scheduler_core.model.allocation import Allocation
+from scheduler_core.model.job import JobSpec
 from scheduler_core.model.ports import PolicyInput
 from tests.unit.core.builders import asked, spec
 
 #: Ten thousand cases take a minute on an idle core, more on a busy one.
 pytestmark = pytest.mark.timeout(900)
 
-#: Workers' GPUs, fewest workers, further workers, priority, submit time, speeds beyond 0 GPUs.
-Drawn = tuple[int, int, int, int, int, list[int]]
-JOBS = st.lists(
-    st.tuples(
-        st.sampled_from((1, 1, 1, 2, 4)),
-        st.integers(1, 8),
-        st.integers(0, 8),
-        st.sampled_from((0, 0, -100, 100)),
-        st.integers(0, 4),
-        st.lists(st.integers(0, 100), max_size=12),
-    ),
-    max_size=10,
-)
+SIZES = (1, 1, 1, 2, 4)
+PRIORITIES = (0, 0, -100, 100)
+NUM_CODES = len(SIZES) * 8 * 9 * len(PRIORITIES) * 5 * 64
+#: A job is drawn as one number, which is many times cheaper than drawing each of its fields.
+JOBS = st.lists(st.integers(0, NUM_CODES - 1), max_size=10)
 
 
-def question(drawn: list[Drawn], capacity_gpus: int) -> PolicyInput:
-    """Any legal request; ties of priority and submit time are frequent, some jobs have no speeds."""
-    specs = [
-        spec(
-            f"j{index}",
-            (least * step, (least + more) * step),
-            gpus_per_worker=step,
-            priority=priority,
-            submitted_s=float(submitted_s),
-        )
-        for index, (step, least, more, priority, submitted_s, _) in enumerate(drawn)
-    ]
-    speeds = {f"j{index}": (0.0, *map(float, one[-1])) for index, one in enumerate(drawn) if one[-1]}
-    return asked(specs, capacity_gpus, speed_by_job=speeds)
+def request(job_id: str, code: int) -> tuple[JobSpec, tuple[float, ...]]:
+    """The job of a number: any legal request, ties frequent, and speeds that rise up to a point, or none."""
+    code, size = divmod(code, len(SIZES))
+    code, least = divmod(code, 8)
+    code, more = divmod(code, 9)
+    code, priority = divmod(code, len(PRIORITIES))
+    speed_code, submitted_s = divmod(code, 5)
+    step = SIZES[size]
+    one = spec(
+        job_id,
+        ((least + 1) * step, (least + 1 + more) * step),
+        gpus_per_worker=step,
+        priority=PRIORITIES[priority],
+        submitted_s=float(submitted_s),
+    )
+    length, best = divmod(speed_code, 8)
+    return one, (0.0, *(float(min(gpus, 2 * best - gpus)) + 50 for gpus in range(1, 3 * length))) if length else ()
+
+
+def question(codes: list[int], capacity_gpus: int) -> PolicyInput:
+    """The jobs of these numbers."""
+    drawn = [request(f"j{index}", code) for index, code in enumerate(codes)]
+    return asked(
+        [one for one, _ in drawn], capacity_gpus, speed_by_job={one.id: speeds for one, speeds in drawn if speeds}
+    )
 
 
 def nobody_waits_whose_minimum_fits(given_input: PolicyInput, allocation: Allocation) -> None:
@@ -92,10 +96,10 @@ def nobody_is_displaced_from_behind(given_input: PolicyInput, allocation: Alloca
 
 
 @pytest.mark.parametrize("name", ["elastic_fifo", "fifo"])
-@given(drawn=JOBS, capacity_gpus=st.integers(0, 64))
-def test_an_allocation_keeps_every_law(name: str, drawn: list[Drawn], capacity_gpus: int) -> None:
+@given(codes=JOBS, capacity_gpus=st.integers(0, 64))
+def test_an_allocation_keeps_every_law(name: str, codes: list[int], capacity_gpus: int) -> None:
     """0 or min..max in whole workers and within capacity; nothing idle that could be given; same bytes; order."""
-    given_input = question(drawn, capacity_gpus)
+    given_input = question(codes, capacity_gpus)
 
     allocation = policy_named(name)(given_input)
 

@@ -88,7 +88,7 @@ def live_out(bench: Bench, data: st.DataObject, *, crashes: bool) -> None:
     raise AssertionError(f"still {bench.status['phase']}: {bench.phases}")
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(workflows(), st.data())
 def test_workflow_ends_whatever_its_pods_do(document: Object, data: st.DataObject) -> None:
     """It ends; no pod is made twice, also after a crash; every node has ended with it; a look more changes nothing."""
@@ -104,7 +104,7 @@ def test_workflow_ends_whatever_its_pods_do(document: Object, data: st.DataObjec
     assert all("finishedAt" in node for node in bench.nodes.values())
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(workflows(), st.data())
 def test_looking_twice_is_looking_once(document: Object, data: st.DataObject) -> None:
     """The next look at the same pods gives the very same document and makes nothing."""
@@ -120,7 +120,7 @@ def test_looking_twice_is_looking_once(document: Object, data: st.DataObject) ->
         bench.end(data.draw(st.sampled_from(live(bench)), label="ends"), data.draw(st.sampled_from([0, 1])))
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(workflows(), st.data())
 def test_stopped_workflow_starts_nothing_but_its_exit_handler(document: Object, data: st.DataObject) -> None:
     """After a stop at any point every pod is named to be ended, and only the exit handler's is made."""
