@@ -70,6 +70,7 @@ class Engine:
 
     def round(self, now: datetime) -> datetime | None:
         """Every object is brought one step on; gives when to do so again though nothing changes."""
+        self.kubelet.refresh()
         self.crons.tick(now)
         unseen = self.workflows.advance(now)
         self.kubelet.end(unseen)

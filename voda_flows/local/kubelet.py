@@ -65,15 +65,22 @@ class Kubelet:
             if patch:
                 self._patch(pod, patch)
 
+    def refresh(self) -> None:
+        """Keep the downward-API files of live pods as they should be: a driver waits for its allocation there."""
+        live = {pod["metadata"]["uid"] for pod in self.live}
+        for pod in self.store.snapshot("Pod").values():
+            if pod["metadata"]["uid"] in live:
+                self.pods.refresh(pod)
+
     def start(self) -> None:
-        """Start bound pods that have not begun, and keep the downward-API files of the others as they should be."""
+        """Start bound pods that have not begun, and take on those that have."""
         pods, self.live = self.store.snapshot("Pod"), []
         for pod in pods.values():
             if node_of(pod) is None or pod["status"].get("phase") in ENDED:
                 continue
             self.live.append(pod)
             if self.pods.has_begun(pod["metadata"]["uid"]):
-                self.pods.refresh(pod)
+                self.pods.refresh(pod)  # one that this engine sees for the first time
             elif "deletionTimestamp" not in pod["metadata"]:
                 self._start(pod)
 

@@ -117,6 +117,21 @@ def test_pod_outlives_its_engine(own_world: World) -> None:
     assert world.phase("Pod", "also-ends-later", "Failed")["status"]["message"] == "Error (exit code 8)"
 
 
+def test_annotation_changed_without_an_engine_arrives_with_the_next(own_world: World) -> None:
+    """What was written to a pod while no engine ran reaches its downward-API file once one does."""
+    world = own_world.begin()
+    item = {"path": "a", "fieldRef": {"fieldPath": "metadata.annotations['a']"}}
+    spec = {"volumes": [{"name": "info", "downwardAPI": {"items": [item]}}]}
+    mounts = {"volumeMounts": [{"name": "info", "mountPath": "/info"}]}
+    world.pod("waits", "sh", "-c", "until grep -q new /info/a; do sleep 0.01; done", container=mounts, spec=spec)
+    world.phase("Pod", "waits", "Running")
+    kill_engine(world.home)
+    world.store.merge_patch("Pod", "default", "waits", {"metadata": {"annotations": {"a": "new"}}})
+    start_engine(world.home)
+
+    assert world.phase("Pod", "waits", "Succeeded", "Failed")["status"]["phase"] == "Succeeded"
+
+
 def test_kills_lose_nothing_and_repeat_nothing(own_world: World) -> None:
     """However often the engine is killed, every step runs exactly once, in order, and the Workflow ends well."""
     world, rng, names = own_world.begin(), random.Random(7), ["a", "b", "c", "d", "e"]
