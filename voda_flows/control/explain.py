@@ -96,15 +96,16 @@ def sentences(
 def _standing(job: Job, now_s: float) -> str:
     """Where it stands and since when."""
     size = f"{job.held_gpus} of {job.spec.min_gpus}..{job.spec.max_gpus} GPUs"
-    since = f" for {short(now_s - job.granted_s)}" if job.granted_s else ""
+    since = f" {short(now_s - job.granted_s)} ago" if job.granted_s else ""
     match job.phase:
         case JobPhase.QUEUED:
             waited = short(now_s - job.spec.submitted_s)
             return f"waits at its gate (queue {job.spec.queue}, submitted {waited} ago, segment {job.segment})"
         case JobPhase.STARTING:
-            return f"starts on {size}: granted{since}"
+            return f"starts on {size}, granted{since}"
         case JobPhase.RUNNING:
-            return f"trains on {size}{since}: epoch {job.progress.epoch} of {job.spec.epochs}, step {job.progress.step}"
+            epoch = f"epoch {job.progress.epoch} of {job.spec.epochs}, step {job.progress.step}"
+            return f"trains on {size}, {epoch}, granted{since}"
         case JobPhase.STOPPING:
             return f"writes a checkpoint and gives back {size}"
         case _:

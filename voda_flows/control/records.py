@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -34,7 +33,7 @@ FOLDER_VARIABLE = "VODA_RECORDS"
 _HISTORY_BYTES = 500_000
 
 
-def records_folder(environment: Mapping[str, str] = os.environ) -> Path | None:
+def records_folder(environment: Mapping[str, str]) -> Path | None:
     """The folder for records, None where none is configured."""
     if environment.get(FOLDER_VARIABLE):
         return Path(environment[FOLDER_VARIABLE])

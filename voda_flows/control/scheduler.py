@@ -16,8 +16,8 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from scheduler_core.cycle import run_cycle
 from scheduler_core.errors import Conflict, InvalidValue, VodaError
@@ -36,12 +36,6 @@ from voda_flows.worlds import open_store
 
 log = logging.getLogger(__name__)
 
-#: Least time between two rounds: changes come in bursts.
-ROUND_GAP_S = 0.1
-#: Most time between two rounds: time limits pass without any object changing.
-HEARTBEAT_S = 2.0
-#: Between two rounds while a driver is about to acknowledge a document.
-CHANGING_S = 0.2
 #: A wait is cut into pieces, so that SIGTERM is noticed soon.
 _PATIENCE_S = 0.5
 #: A run ends so long before the full minute at which the cron starts the next.
@@ -51,24 +45,53 @@ _MINUTE_S = 60
 _FAULTS_LIMIT = 10
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How often rounds are run, seconds.
+
+    Attributes:
+        gap_s: Least time between two rounds: changes come in bursts.
+        heartbeat_s: Most time between two rounds: time limits pass without any object changing.
+        changing_s: Most time while a driver is about to acknowledge a document, which changes no object.
+    """
+
+    gap_s: float = 0.1
+    heartbeat_s: float = 2.0
+    changing_s: float = 0.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a scheduler stands.
+
+    Attributes:
+        namespace: Its own.
+        identity: Who it is, for the Lease.
+        records: Folder for records, None for none.
+    """
+
+    namespace: str = DEFAULT_NAMESPACE
+    identity: str
+    records: Path | None = None
+
+
 class Scheduler:
     """Decides and enforces while it holds the Lease.
 
     Args:
         store: The world.
-        namespace: The scheduler's own.
-        identity: Who we are, for the Lease.
-        environment: Variables that say where records go.
+        place: Where it stands.
+        pace: How often it looks.
     """
 
-    def __init__(self, store: ObjectStore, namespace: str, identity: str, environment: Mapping[str, str]) -> None:
+    def __init__(self, store: ObjectStore, place: Place, pace: Pace = Pace()) -> None:
         self._store = store
-        self._namespace = namespace
-        self._environment = environment
-        self._lease = Lease(store=store, namespace=namespace, identity=identity)
+        self._place = place
+        self._pace = pace
+        self._lease = Lease(store=store, namespace=place.namespace, identity=place.identity)
         self._reports = Reports()
-        self._settings = SettingsSource(store, namespace)
-        self._parts = self._wire(self._settings.changed() or Settings(namespace=namespace))
+        self._settings = SettingsSource(store, place.namespace)
+        self._parts = self._wire(self._settings.changed() or Settings(namespace=place.namespace))
         self._held = False
 
     def run(self, end_s: float, stop: threading.Event) -> None:
@@ -88,8 +111,8 @@ class Scheduler:
                 log.exception("round=failed in_a_row=%d", faults)
                 if faults >= _FAULTS_LIMIT:
                     raise
-                wait_s = HEARTBEAT_S
-            stop.wait(max(0.0, began_s + ROUND_GAP_S - time.monotonic()))
+                wait_s = self._pace.heartbeat_s
+            stop.wait(max(0.0, began_s + self._pace.gap_s - time.monotonic()))
             self._wait(revision, min(began_s + wait_s, end_s), stop)
 
     def once(self) -> None:
@@ -120,12 +143,14 @@ class Scheduler:
                 log.warning("lease=lost")
             self._held = held
         if not self._held:
-            return HEARTBEAT_S
+            return self._pace.heartbeat_s
         self._follow_settings()
         if self._lease.unclean:
             self._take_over()
         result = self._round()
-        return CHANGING_S if result is None or is_changing(result.observation.jobs) else HEARTBEAT_S
+        return (
+            self._pace.changing_s if result is None or is_changing(result.observation.jobs) else self._pace.heartbeat_s
+        )
 
     def _round(self) -> CycleResult | None:
         """One cycle, None where somebody else replaced the target meanwhile."""
@@ -171,8 +196,8 @@ class Scheduler:
         return _Parts(
             observer=observer,
             enforcer=StoreEnforcer(self._store, observer),
-            targets=StoredTarget(self._store, self._namespace),
-            records=Records(self._store, settings, records_folder(self._environment)),
+            targets=StoredTarget(self._store, self._place.namespace),
+            records=Records(self._store, settings, self._place.records),
             params=Params(
                 policy=settings.policy,
                 decide_interval_s=settings.decide_interval_s,
@@ -244,8 +269,12 @@ def main(arguments: list[str] | None = None) -> int:
     identity = POD + pod_uid if pod_uid else f"process/{socket.gethostname()}/{os.getpid()}"
     try:
         life_s = 0.0 if options.once else end_before_tick(time.time(), lifetime_s(options.life))
-        namespace = os.environ.get(NAMESPACE_VARIABLE) or DEFAULT_NAMESPACE
-        scheduler = Scheduler(open_store(), namespace, identity, os.environ)
+        place = Place(
+            namespace=os.environ.get(NAMESPACE_VARIABLE) or DEFAULT_NAMESPACE,
+            identity=identity,
+            records=records_folder(os.environ),
+        )
+        scheduler = Scheduler(open_store(), place)
         try:
             if options.once:
                 scheduler.once()

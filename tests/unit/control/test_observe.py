@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,10 @@ from scheduler_core.model.job import JobPhase, WorkerPhase
 from scheduler_core.model.plan import Announce, Evict, Grant, Grow, NewWorker, Publish
 from tests.unit.control.world import World
 from voda_flows.config import Settings
+from voda_flows.control.enforce import StoreEnforcer
+from voda_flows.control.observe import StoreObserver
 from voda_flows.control.reports import DriverStatus
+from voda_flows.local.store import LocalStore
 from voda_flows.objects import Key, Object
 from voda_flows.workflows.parameters import JOB_TEMPLATE
 
@@ -100,16 +104,26 @@ def test_granted_workers_hold_gpus_before_their_pods_are_seen(world: World) -> N
     assert observed.free_gpus() == {"n0": 1, "n1": 1}
 
 
-def test_an_observation_is_not_older_than_our_last_write(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+class Behind(LocalStore):
+    """A store whose snapshots show what was there when the test said so."""
+
+    shown: Mapping[Key, Object] | None = None
+
+    def snapshot(self, kind: str) -> dict[Key, Object]:
+        """What was there."""
+        return dict(self.shown) if self.shown and kind == "Workflow" else super().snapshot(kind)
+
+
+def test_an_observation_is_not_older_than_our_last_write(world: World) -> None:
     """Where the store shows what was before our write, the write's answer counts."""
     world.submit("digits")
-    view = world.view()
-    before = dict(world.store.snapshot("Workflow"))
-    world.enforcer.enforce(Announce(job_id=view.id, message="queued: place 1"))
-    stale = world.store.snapshot
-    monkeypatch.setattr(world.store, "snapshot", lambda kind: before if kind == "Workflow" else stale(kind))
+    store = Behind(world.store.home)
+    observer = StoreObserver(store, Settings(), world.drivers)
+    (job,) = observer.observe().jobs
+    store.shown = store.snapshot("Workflow")
+    StoreEnforcer(store, observer).enforce(Announce(job_id=job.id, message="queued: place 1"))
 
-    assert world.job().message == "queued: place 1"
+    assert [job.message for job in observer.observe().jobs] == ["queued: place 1"]
 
 
 def test_what_moved_meanwhile_is_left_alone(world: World) -> None:
