@@ -30,6 +30,8 @@ _BLINK_S: Final = 0.25
 #: Where stdout is no terminal, a line at most this often while nothing else happens.
 _LINE_S: Final = 10.0
 _BAR: Final = 14
+#: Columns of the jobs with their least width, so that they stay where they are while jobs come and go.
+_COLUMNS: Final = {"job": 10, "status": 9, "gpus": 5, "progress": 19, "waited": 6, "age": 6}
 _PALETTE: Final = ("cyan", "magenta", "yellow", "green", "blue", "red", "bright_cyan", "bright_magenta")
 
 
@@ -147,8 +149,8 @@ def _jobs(now: Snapshot, colours: dict[str, str], room: int) -> Table:
         if len(shown) > room:
             shown.remove(life)
     table = Table(box=None, padding=(0, 1), pad_edge=False, show_edge=False)
-    for header in ("job", "status", "gpus", "progress", "waited", "age"):
-        table.add_column(header, no_wrap=True, overflow="ellipsis", header_style="bold")
+    for header, width in _COLUMNS.items():
+        table.add_column(header, no_wrap=True, overflow="ellipsis", header_style="bold", min_width=width)
     for life in shown[:room]:
         age = (life.ended_s or now.now_s) - life.submitted_s
         table.add_row(

@@ -65,6 +65,6 @@ ACTS: Final = (
     Act(
         example="urgent",
         when=lambda lives: "pipeline" in lives or trains(lives, "rigid"),
-        told="urgent is of a higher class and needs 3: others shrink or go back to their checkpoints",
+        told="urgent is of a higher class, needs 3: others shrink or stop at a checkpoint",
     ),
 )
