@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from html import escape
 from typing import Final
 
 from voda_flows.report.record import JobRecord, Record
 from voda_flows.report.summary import figure
-from voda_flows.report.svg import clock, element, path
+from voda_flows.report.svg import Axis, clock, element, path
 from voda_flows.report.timeline import LEFT, RIGHT, WIDTH, axis
 
 _HEIGHT: Final = 150.0
@@ -67,35 +67,50 @@ def chart(made: Record, lines: list[Curve], title: str, *, top: float | None = N
     """
     if not lines:
         return ""
-    time, values = axis(made), [value for line in lines for run in line.runs for _, value in run]
-    low, high = min(0.0, *values), top if top is not None else _round_up(max(values))
+    values = [value for line in lines for run in line.runs for _, value in run]
+    scale = _Scale(low=min(0.0, *values), high=top if top is not None else _round_up(max(values)))
+    parts = [*_frame(axis(made), scale, title), *(_line(line, axis(made), scale, title) for line in lines)]
+    return element("svg", *parts, viewBox=f"0 0 {WIDTH} {_HEIGHT + 22:.0f}", role="img", aria_label=title)
 
-    def y(value: float) -> float:
-        return _TOP + (_HEIGHT - _TOP) * (1 - (min(value, high) - low) / max(high - low, 1e-12))
 
-    parts = []
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Scale:
+    """The value axis: ``low`` is at the foot of the picture, ``high`` at its top."""
+
+    low: float
+    high: float
+
+    def y(self, value: float) -> float:
+        """Where a value is; what is above the top is at the top."""
+        share = (min(value, self.high) - self.low) / max(self.high - self.low, 1e-12)
+        return _TOP + (_HEIGHT - _TOP) * (1 - share)
+
+
+def _frame(time: Axis, scale: _Scale, title: str) -> Iterator[str]:
+    """Lines at three values, times at the foot, the title at the side."""
     for share in (0.0, 0.5, 1.0):
-        value = low + share * (high - low)
-        parts.append(element("line", x1=LEFT, x2=RIGHT, y1=y(value), y2=y(value), class_="grid"))
-        parts.append(element("text", f"{value:.3g}", x=LEFT - 10, y=y(value) + 4, class_="small", text_anchor="end"))
+        value = scale.low + share * (scale.high - scale.low)
+        y = scale.y(value)
+        yield element("line", x1=LEFT, x2=RIGHT, y1=y, y2=y, class_="grid")
+        yield element("text", f"{value:.3g}", x=LEFT - 10, y=y + 4, class_="small", text_anchor="end")
     for after_s in time.ticks():
         x = time.x(time.from_s + after_s)
-        parts.append(element("text", clock(after_s), x=x, y=_HEIGHT + 15, class_="small", text_anchor="middle"))
-    parts.append(element("text", escape(title), x=8, y=_HEIGHT / 2, class_="name"))
-    for line in lines:
-        runs = [[(time.x(moment_s), y(value)) for moment_s, value in run] for run in line.runs]
-        tip = f"{line.label}: {title} {line.runs[-1][-1][1]:.4g} at the end"
-        parts.append(
-            element(
-                "g",
-                element("title", escape(tip)),
-                element("path", d=" ".join(map(path, runs)), class_=f"curve line{line.number % 8}"),
-                element("circle", cx=runs[-1][-1][0], cy=runs[-1][-1][1], r=3.5, class_=f"job{line.number % 8}"),
-                data_tip=tip,
-                class_=f"hit of{line.number}",
-            )
-        )
-    return element("svg", *parts, viewBox=f"0 0 {WIDTH} {_HEIGHT + 22:.0f}", role="img", aria_label=title)
+        yield element("text", clock(after_s), x=x, y=_HEIGHT + 15, class_="small", text_anchor="middle")
+    yield element("text", escape(title), x=8, y=_HEIGHT / 2, class_="name")
+
+
+def _line(line: Curve, time: Axis, scale: _Scale, title: str) -> str:
+    """One job's curve, with a dot at its end."""
+    runs = [[(time.x(moment_s), scale.y(value)) for moment_s, value in run] for run in line.runs]
+    tip = f"{line.label}: {title} {line.runs[-1][-1][1]:.4g} at the end"
+    return element(
+        "g",
+        element("title", escape(tip)),
+        element("path", d=" ".join(map(path, runs)), class_=f"curve line{line.number % 8}"),
+        element("circle", cx=runs[-1][-1][0], cy=runs[-1][-1][1], r=3.5, class_=f"job{line.number % 8}"),
+        data_tip=tip,
+        class_=f"hit of{line.number}",
+    )
 
 
 def _runs(job: JobRecord, name: str) -> tuple[tuple[tuple[float, float], ...], ...]:
