@@ -1,12 +1,13 @@
 """Trees of Python values and tensors, taken apart into a small picklable skeleton and a list of tensors.
 
 `state` keeps its in-memory commits that way (tensors copied into buffers that are made once), and `session_sync`
-sends a state to newcomers as one message for the skeleton and one per tensor type, instead of one per parameter.
+sends a whole state to newcomers as one message instead of one per parameter.
 """
 
 from __future__ import annotations
 
 import copy
+import math
 from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -68,6 +69,31 @@ def holes(skeleton: object) -> list[Hole]:
     elif type(skeleton) is list or type(skeleton) is tuple:
         children = skeleton
     return [hole for child in children for hole in holes(child)]
+
+
+def to_bytes(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
+    """All tensors behind each other, as bytes in memory of the CPU."""
+    import torch
+
+    pieces = [tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8) for tensor in tensors]
+    return torch.cat(pieces) if pieces else torch.empty(0, dtype=torch.uint8)
+
+
+def from_bytes(stream: torch.Tensor, places: Sequence[Hole]) -> list[torch.Tensor]:
+    """The tensors that `to_bytes` put into `stream`, given the holes that they left."""
+    import torch
+
+    sizes = [math.prod(hole.shape) * _dtype(hole).itemsize for hole in places]
+    # Clones: a piece of the stream need not begin where a wider type may.
+    pieces: list[torch.Tensor] = [piece.clone() for piece in torch.split(stream, sizes)]
+    return [piece.view(_dtype(hole)).reshape(hole.shape) for hole, piece in zip(places, pieces)]
+
+
+def _dtype(hole: Hole) -> torch.dtype:
+    import torch
+
+    dtype: torch.dtype = getattr(torch, hole.dtype)
+    return dtype
 
 
 def _pack(tree: object, tensors: list[torch.Tensor]) -> object:

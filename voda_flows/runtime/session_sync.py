@@ -2,8 +2,8 @@
 
 Every rank says how far it is; the one that is furthest (the lowest of them) is the root. Where all are equally far
 nothing is sent: ranks that shrank together, or whose peer crashed between steps, already agree. Otherwise the root
-sends one message with everything that is small and one per tensor type with all tensors, which is what keeps a
-growth at a few hundredths of a second.
+sends its whole state as one message, whose length it said together with how far it is: two collectives, because each
+one costs milliseconds in which all ranks stand still.
 
 Random numbers are each rank's own: survivors keep their streams, a job that resumes gives each rank the stream that
 the rank of that number had, and a rank that nobody had before starts one from (seed, step, rank).
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import pickle
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from voda_flows.runtime import packing
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
     from voda_flows.runtime.session_world import World
     from voda_flows.runtime.state import State
+
+    Streams = Mapping[str, object]
 
 
 def choose_root(commits: Sequence[int]) -> int | None:
@@ -39,7 +42,20 @@ def choose_root(commits: Sequence[int]) -> int | None:
     return commits.index(furthest)
 
 
-def synchronise(world: World, state: State, load: Callable[[], list[Mapping[str, object]] | None], seed: int) -> None:
+@dataclass(frozen=True)
+class Message:
+    """A state on its way.
+
+    Attributes:
+        small: pickled skeleton of the state, and random streams by rank.
+        tensors: the state's own tensors; put behind each other only by the rank that sends them.
+    """
+
+    small: bytes
+    tensors: list[torch.Tensor]
+
+
+def synchronise(world: World, state: State, load: Callable[[], list[Streams] | None], seed: int) -> None:
     """Bring this rank to the state of the world's root.
 
     Args:
@@ -49,66 +65,61 @@ def synchronise(world: World, state: State, load: Callable[[], list[Mapping[str,
             called in rank 0 when no rank holds anything.
         seed: for ranks without a stream.
     """
-    commits = [int(row[0]) for row in world.collect([state.commits])]
-    root = choose_root(commits)
-    beginning = max(commits) < 0
-    streams = (load() if beginning and world.rank == 0 else None) or []
+    message = _write(state, [])
+    fresh = state.commits < 0
+    rows = world.collect(_standing(state, message))
+    beginning = all(row[0] < 0 for row in rows)
+    streams: list[Streams] = []
+    if beginning:
+        streams = (load() if world.rank == 0 else None) or []
+        message = _write(state, streams)
+        rows = world.collect(_standing(state, message))
+    root = choose_root([int(row[0]) for row in rows])
     if root is not None and world.size > 1:
-        streams = _take(world, state, streams, root)
+        streams = _take(world, state, message, (root, [int(length) for length in rows[root][1:]]))
     if world.rank < len(streams):
         apply_random(streams[world.rank])
-    elif commits[world.rank] < 0 and (world.rank > 0 or not beginning):
+    elif fresh and (world.rank > 0 or not beginning):
         seed_random(_stream_seed(seed, state.step, world.rank))
     state.commits = max(0, state.commits)
 
 
-def _take(world: World, state: State, streams: list[Mapping[str, object]], root: int) -> list[Mapping[str, object]]:
-    """Send (as root) or receive the state, and the streams that came with it."""
+def _standing(state: State, message: Message) -> list[float]:
+    return [state.commits, len(message.small), sum(tensor.nbytes for tensor in message.tensors)]
+
+
+def _write(state: State, streams: list[Streams]) -> Message:
     skeleton, tensors = packing.pack(state.capture())
-    message = _send_bytes(world, pickle.dumps((skeleton, streams)), root)
-    skeleton, streams = pickle.loads(message)  # noqa: S301 - from a rank of this very job
-    tensors = _send_tensors(world, skeleton, tensors, root)
-    if world.rank != root:
-        state.apply(cast("dict[str, object]", packing.unpack(skeleton, tensors)))
-    return streams
+    return Message(pickle.dumps((skeleton, streams)), tensors)
 
 
-def _send_bytes(world: World, message: bytes, root: int) -> bytes:
+def _take(world: World, state: State, message: Message, sender: tuple[int, list[int]]) -> list[Streams]:
+    """Send (as root) or receive a state.
+
+    Args:
+        world: all ranks of it call this.
+        state: takes what is received.
+        message: what this rank sends, were it the root.
+        sender: the root, and the lengths of the two parts of its message, in bytes.
+
+    Returns:
+        The random streams that came with it.
+    """
     import torch
 
-    length = torch.tensor([len(message)])
-    world.send(length, root, "voda.sync.length")
+    root, lengths = sender
     if world.rank == root:
-        buffer = torch.frombuffer(bytearray(message), dtype=torch.uint8)
+        small = torch.frombuffer(bytearray(message.small), dtype=torch.uint8)
+        buffer = packing.to_bytes([small, *message.tensors])
     else:
-        buffer = torch.empty(int(length), dtype=torch.uint8)
-    world.send(buffer, root, "voda.sync.message")
-    return buffer.numpy().tobytes()
-
-
-def _send_tensors(world: World, skeleton: object, tensors: list[torch.Tensor], root: int) -> list[torch.Tensor]:
-    import torch
-
-    places = packing.holes(skeleton)
-    received: list[torch.Tensor] = [torch.empty(0)] * len(places)
-    for dtype in sorted({hole.dtype for hole in places}):
-        of_type = [hole for hole in places if hole.dtype == dtype]
-        sizes = [_numel(hole.shape) for hole in of_type]
-        if world.rank == root:
-            flat = torch.cat([tensors[hole.index].reshape(-1).cpu() for hole in of_type])
-        else:
-            flat = torch.empty(sum(sizes), dtype=getattr(torch, dtype))
-        world.send(flat, root, f"voda.sync.{dtype}")
-        for hole, piece in zip(of_type, flat.split(sizes)):
-            received[hole.index] = piece.reshape(hole.shape).clone()
-    return received
-
-
-def _numel(shape: tuple[int, ...]) -> int:
-    count = 1
-    for side in shape:
-        count *= side
-    return count
+        buffer = torch.empty(sum(lengths), dtype=torch.uint8)
+    world.send(buffer, root, "voda.sync")
+    small, tensors = torch.split(buffer, lengths)
+    skeleton, streams = pickle.loads(small.numpy().tobytes())  # noqa: S301 - from a rank of this very job
+    if world.rank != root:
+        tree = packing.unpack(skeleton, packing.from_bytes(tensors, packing.holes(skeleton)))
+        state.apply(cast("dict[str, object]", tree))
+    return list(streams)
 
 
 def _stream_seed(seed: int, step: int, rank: int) -> int:

@@ -7,7 +7,7 @@ from collections import Counter, OrderedDict
 
 import torch
 
-from voda_flows.runtime.packing import Hole, holes, pack, unpack
+from voda_flows.runtime.packing import Hole, from_bytes, holes, pack, to_bytes, unpack
 
 
 def test_a_tree_is_a_skeleton_and_its_tensors() -> None:
@@ -37,3 +37,21 @@ def test_the_skeleton_shares_nothing_with_the_tree() -> None:
     rates.append(0.2)
 
     assert skeleton == {"rates": [0.1]}
+
+
+def test_tensors_of_all_kinds_travel_as_bytes() -> None:
+    """Types, shapes, scalars and empty ones come back as they were, wherever in the stream they begin."""
+    tensors = [
+        torch.tensor([True, False, True]),
+        torch.arange(6, dtype=torch.float64).reshape(2, 3).t(),
+        torch.tensor(7),
+        torch.empty(0, 4),
+        torch.tensor([1.5, -2.0], dtype=torch.bfloat16),
+        torch.tensor(3.25),
+    ]
+    skeleton, packed = pack(tensors)
+    again = from_bytes(to_bytes(packed), holes(skeleton))
+
+    assert [tensor.dtype for tensor in again] == [tensor.dtype for tensor in tensors]
+    assert [tensor.tolist() for tensor in again] == [tensor.tolist() for tensor in tensors]
+    assert to_bytes([]).numel() == 0
