@@ -336,7 +336,7 @@ class Driver:
             self._give_up_s is not None and now_s > self._give_up_s
         ):
             self._end = self._story.all_ended(stopping=self._stopping)
-        elif self._roster.num_standing() < self._allocation.min_workers and not self._stopping:
+        elif self._lost_too_many(self._allocation):
             self._end = self._story.failed("fewer workers than the job's least are left")
         elif self._roster.unresolved() and len(self._wanted_hosts()) < self._allocation.min_workers:
             self._world.resetting_since_s = None  # the others wait for a rank that is being replaced
@@ -344,6 +344,11 @@ class Driver:
             self._end = self._story.failed(f"a reset did not end within {self._environment.reset_timeout_s:g} s")
         if self._end is not None and self._stopping:
             self._resizes.stopped(self._stop_record(self._allocation))
+
+    def _lost_too_many(self, allocation: Allocation) -> bool:
+        """Whether fewer workers stand than the job needs; ranks that end one after the other are no loss."""
+        too_few = self._roster.num_standing() < allocation.min_workers
+        return too_few and not self._stopping and not self._story.is_done
 
     def _is_stuck(self, now_s: float) -> bool:
         since_s = self._world.resetting_since_s

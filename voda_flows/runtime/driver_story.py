@@ -62,6 +62,11 @@ class Story:
         """A rank says how it ends."""
         self._ends.append(said)
 
+    @property
+    def is_done(self) -> bool:
+        """Whether a rank said that training is done: the others end too, each in its own time."""
+        return any(said.get("outcome") == DONE for said in self._ends)
+
     def all_ended(self, *, stopping: bool) -> End:
         """How the segment ended, now that no rank is left."""
         ends = {said.get("outcome"): said for said in reversed(self._ends)}
