@@ -15,6 +15,7 @@ import sys
 import threading
 import traceback
 from pathlib import Path
+from typing import Self
 
 ROOT = Path(__file__).resolve().parents[2]
 END_LIMIT_S = 30.0
@@ -75,6 +76,14 @@ class WarmAgents:
             self._process.stdin.flush()
             self._born.acquire()
             return self._agents[self._latest]
+
+    def __enter__(self) -> Self:
+        """Nothing to do: it warms up by itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End it."""
+        self.close()
 
     def close(self) -> None:
         """End it, and with it all its agents."""
