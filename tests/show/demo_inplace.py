@@ -65,17 +65,6 @@ def crashes_in_place(quick: bool) -> Iterator[Row]:
     returned = [record["first_step_s"] - record["killed_s"] for record in back]
     lost = max(record["steps_lost"] for record in survived)
     yield from median_and_p95("SIGKILL of a rank, to the others' next step", next_step, NEXT_STEP_S, "s")
-    yield information(
-        "SIGKILL of a rank, of which: until the driver knows", _median_ms(survived, "killed_s", "document_s")
-    )
-    yield information(
-        "SIGKILL of a rank, of which: until the others have left the world",
-        _median_ms(survived, "document_s", "decided_s"),
-    )
-    yield information(
-        "SIGKILL of a rank, of which: until the first step of the new world",
-        _median_ms(survived, "decided_s", "first_step_s"),
-    )
     parts = {
         "until the driver knows": ("killed_s", "document_s"),
         "until the others have left the world": ("document_s", "decided_s"),
@@ -115,13 +104,6 @@ def _resize_rows(what: str, records: list[Record]) -> Iterator[Row]:
     yield from median_and_p95(f"{what}, standing still", [record["still_s"] for record in records], STILL_S, "s")
     reached = [record["first_step_s"] - record["written_s"] for record in records]
     yield from median_and_p95(f"{what}, document to first step at the new size", reached, REACHED_S, "s")
-    yield information(
-        f"{what}, of which: to newcomers at the door and the old world left",
-        _median_ms(records, "document_s", "decided_s"),
-    )
-    yield information(
-        f"{what}, of which: to the first step of the new world", _median_ms(records, "decided_s", "first_step_s")
-    )
     parts = {
         "until the document is seen": ("written_s", "document_s"),
         "until newcomers are at the door and the old world is left": ("document_s", "decided_s"),

@@ -1,0 +1,189 @@
+"""The driver's bookkeeping: progress, resize records, worlds, lives, notice board, segment folder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from voda_flows.runtime.document import Allocation, Worker
+from voda_flows.runtime.driver_board import Board
+from voda_flows.runtime.driver_http import answer
+from voda_flows.runtime.driver_progress import Progress
+from voda_flows.runtime.driver_resizes import Resize, Resizes, kind_of
+from voda_flows.runtime.driver_roster import DRAINING, GONE, READY, RUNNING, STARTING, Roster
+from voda_flows.runtime.driver_world import World
+from voda_flows.runtime.errors import Fenced
+from voda_flows.runtime.launch import Member
+from voda_flows.runtime.segment_folder import End, claim, write_end
+
+
+def _worker(name: str, slots: int = 1) -> Worker:
+    return Worker(id=name, role="worker", address="127.1.0.5", node="n0", slots=slots)
+
+
+def _allocation(*names: str) -> Allocation:
+    workers = tuple(_worker(name) for name in names)
+    return Allocation(job="j", driver_uid="d", segment=0, generation=1, min_workers=1, workers=workers, stop=None)
+
+
+def test_progress_counts_what_this_segment_had_before_it(tmp_path: Path) -> None:
+    """M is what remained at its begin; a segment that ends early lowers M to what it did."""
+    path = tmp_path / "progress"
+    progress = Progress(path, epochs=10)
+    written = []
+    progress.begin(4.0)
+    written.append(path.read_text())
+    progress.reach(5.5)
+    written.append(path.read_text())
+    progress.end(6.25)
+    written.append(path.read_text())
+
+    assert written == ["0/600", "150/600", "225/225"]
+
+
+def test_progress_of_nothing_is_not_written(tmp_path: Path) -> None:
+    """Argo refuses 0/0; before training begins there is nothing to say."""
+    progress = Progress(tmp_path / "progress", epochs=2)
+    progress.reach(1.0)
+    progress.begin(2.0)
+    progress.end(2.0)
+
+    assert not (tmp_path / "progress").exists()
+
+
+@pytest.mark.parametrize(
+    ("sizes", "crashed", "kind"),
+    [((0, 2), False, "start"), ((2, 3), False, "grow"), ((3, 2), False, "shrink"), ((3, 2), True, "replace"),
+     ((2, 3), True, "replace"), ((2, 2), False, "replace")],
+)  # fmt: skip
+def test_a_change_of_the_world_has_one_name(sizes: tuple[int, int], crashed: bool, kind: str) -> None:
+    """Growth and shrinking are meant; whatever a crash brings is a replacement."""
+    assert kind_of(*sizes, crashed=crashed) == kind
+
+
+def test_a_resize_is_recorded_once_by_who_was_in_both_worlds() -> None:
+    """Standing still is from last step to first step, a step's own time apart; later tellers change nothing."""
+    kept: list[dict[str, Any]] = []
+    resizes = Resizes(kept.append)
+    told = {"from_size": 2, "to_size": 3, "last_step_s": 10.0, "first_step_s": 10.25, "step_time_s": 0.05,
+            "steps_lost": 1}  # fmt: skip
+    resizes.begin(Resize(generation=2, kind="grow", from_size=2, to_size=3, document_s=9.5, decided_s=10.1))
+    resizes.first_step(10.25)
+    resizes.resized({**told, "to_size": 2})
+    resizes.resized(told)
+    resizes.resized({**told, "last_step_s": 1.0})
+
+    assert resizes.records() == kept
+    assert [(record["last_step_s"], record["first_step_s"], record["steps_lost"]) for record in kept] == [
+        (10.0, 10.25, 1)
+    ]
+    assert kept[0]["still_s"] == pytest.approx(0.2)
+
+
+def test_a_world_is_made_in_order() -> None:
+    """Only its own rank 0 makes it join, and only after that a step counts."""
+    world = World()
+    world.leave(5.0)
+    world.decide((Member("w0", 0, 0), Member("w1", 0, 1)))
+
+    seen = [world.step(), world.join("w1", 0), world.join("w0", 0), world.join("w0", 0), world.step(), world.step()]
+
+    assert seen == [False, False, True, False, True, False]
+    assert (world.making, world.resetting_since_s, world.size) == (False, None, 2)
+
+
+def test_a_crashed_worker_lives_on_under_a_new_host_id() -> None:
+    """A host id is never used twice, also when a dropped worker comes again; the limit counts failures only."""
+    roster = Roster(restart_limit=1)
+    first = roster.begin(_worker("w0"), 0.0)
+    first.phase, first.ended[0] = GONE, 1
+    allowed = [roster.may_restart(first)]
+    second = roster.begin(_worker("w0"), 1.0)
+    second.phase = GONE
+    allowed.append(roster.may_restart(second))
+    roster.drop("w0")
+    third = roster.begin(_worker("w0"), 2.0)
+
+    assert ([first.host, second.host, third.host], allowed) == (["w0", "w0.2", "w0.3"], [True, False])
+
+
+def test_wanted_is_who_is_ready_or_runs_and_was_not_dropped() -> None:
+    """A newcomer that sets itself up is not wanted yet; a rank that has ended makes its host unwanted."""
+    roster = Roster(restart_limit=1)
+    lives = {name: roster.begin(_worker(name, slots=2), 0.0) for name in ("a", "b", "c", "d", "e")}
+    for name, phase in {"a": RUNNING, "b": READY, "c": STARTING, "d": RUNNING, "e": RUNNING}.items():
+        lives[name].phase = phase
+    lives["d"].ended[0] = -9
+    roster.drop("e")
+
+    assert roster.wanted() == {"a": 2, "b": 2}
+    assert [life.host for life in roster.unresolved()] == ["c"]
+    assert roster.num_standing() == 4
+
+
+def test_who_is_not_in_a_new_world_drains() -> None:
+    """Only who was in the last one; a newcomer at the door stays where it is."""
+    roster = Roster(restart_limit=1)
+    lives = {name: roster.begin(_worker(name), 0.0) for name in ("a", "b", "c")}
+    lives["a"].phase = lives["b"].phase = RUNNING
+    lives["c"].phase = READY
+
+    assert [life.host for life in roster.leave_out({"a"})] == ["b"]
+    assert [life.phase for life in lives.values()] == [RUNNING, DRAINING, READY]
+
+
+def test_a_document_brings_and_takes_workers() -> None:
+    """Arrivals are new, dropped before, or of another agent after the old one was lost."""
+    roster = Roster(restart_limit=1)
+    for name in ("a", "b", "c"):
+        roster.begin(_worker(name), 0.0)
+    roster.drop("b")
+    lost = roster.by_host("c")
+    assert lost is not None
+    lost.phase, lost.worker = GONE, Worker(id="c", role="worker", address="127.1.0.9", node="n1", slots=1)
+
+    assert [worker.id for worker in roster.arrivals(_allocation("a", "b", "c", "d"))] == ["b", "c", "d"]
+    assert roster.departures(_allocation("a")) == ["c"]
+
+
+def test_http_answers_status_reports_and_metrics() -> None:
+    """Rows from a number on, with the number to ask for next; the rest is refused with what there is."""
+    board = Board()
+    resizes = [{"kind": "grow", "still_s": 0.25}, {"kind": "grow", "still_s": None}]
+    board.publish({"step": 7, "workers": {"w0": {"state": "running", "restarts": 2}}, "resizes": resizes})
+    for number in range(3):
+        board.add_row({"step": number})
+
+    status = json.loads(answer(board, "/status")[2])
+    metrics = answer(board, "/metrics")[2]
+
+    assert (status["step"], status["rows"]) == (7, 3)
+    assert json.loads(answer(board, "/reports?since=2")[2]) == {"next": 3, "rows": [{"step": 2}]}
+    assert "voda_job_step 7\n" in metrics
+    assert "voda_job_rank_restarts_total 2\n" in metrics
+    assert 'voda_job_resizes_total{kind="grow"} 2\n' in metrics
+    assert "voda_job_standing_still_seconds_total 0.25\n" in metrics
+    assert [answer(board, path)[0] for path in ("/reports?since=x", "/", "/etc/passwd")] == [400, 404, 404]
+
+
+def test_a_segment_belongs_to_its_newest_driver(tmp_path: Path) -> None:
+    """A second driver of the segment takes it over; the first one then leaves no end behind."""
+    folder = tmp_path / "segment-1"
+    end = End(outcome="done", step=5, epoch=1.0, message="")
+
+    assert [claim(tmp_path, 1, "a"), claim(tmp_path, 1, "b")] == [True, False]
+    assert [write_end(folder, "a", end), write_end(folder, "b", end)] == [False, True]
+    assert json.loads((folder / "end.json").read_text()) == {"outcome": "done", "step": 5, "epoch": 1.0, "message": ""}
+    assert not claim(tmp_path, 1, "c")
+    assert not (folder / "end.json").exists()
+
+
+def test_a_late_driver_is_fenced(tmp_path: Path) -> None:
+    """A newer segment's folder ends a driver of an older one."""
+    claim(tmp_path, 4, "a")
+
+    with pytest.raises(Fenced, match=r"segment 3: expected to be the newest .* found segment 4"):
+        claim(tmp_path, 3, "b")
