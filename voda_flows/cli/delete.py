@@ -6,7 +6,7 @@ import click
 
 from scheduler_core.errors import NotFound
 from voda_flows.cli import jobs, output
-from voda_flows.cli.options import Shared, shared_options
+from voda_flows.cli.options import JOB, Shared, shared_options
 from voda_flows.cli.verbs import verb
 from voda_flows.local.store import LocalStore
 from voda_flows.objects import Object
@@ -18,7 +18,7 @@ _LOOK_S = 1.0
     "voda delete digits",
     "voda delete --all -l voda.dev/category=digits",
 )
-@click.argument("names", metavar="JOB...", nargs=-1)
+@click.argument("names", type=JOB, metavar="JOB...", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="All jobs of the namespace (with -l: those with the labels).")
 @click.option("--wait/--no-wait", default=True, show_default=True, help="Return once its processes have ended.")
 @shared_options(many=True, output=False)

@@ -7,7 +7,7 @@ import time
 import click
 
 from voda_flows.cli import jobs, output
-from voda_flows.cli.options import Shared, shared_options
+from voda_flows.cli.options import JOB, Shared, shared_options
 from voda_flows.cli.settings import settings
 from voda_flows.cli.verbs import verb
 from voda_flows.control.explain import explain
@@ -20,7 +20,7 @@ from voda_flows.report.times import short
     "voda explain digits",
     "voda explain pipeline/train -o json",
 )
-@click.argument("name", metavar="JOB")
+@click.argument("name", type=JOB, metavar="JOB")
 @shared_options()
 def command(shared: Shared, name: str) -> None:
     """Say why a job waits, or why it has what it has, in sentences, and what was done to it last."""

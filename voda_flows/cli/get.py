@@ -8,7 +8,7 @@ import click
 
 from voda_flows.cli import columns, jobs, output
 from voda_flows.cli.drawing import drawing
-from voda_flows.cli.options import Shared, shared_options
+from voda_flows.cli.options import JOB, Shared, shared_options
 from voda_flows.cli.verbs import verb
 from voda_flows.objects import Object
 from voda_flows.report.gather import gather
@@ -23,7 +23,7 @@ from voda_flows.report.times import short, text
     "voda get @latest -o wide",
     "voda get pipeline -o json | jq .status.phase",
 )
-@click.argument("name", metavar="JOB")
+@click.argument("name", type=JOB, metavar="JOB")
 @shared_options()
 def command(shared: Shared, name: str) -> None:
     """Show one job's life: its phase and GPUs, what it reported last, and everything that happened to it.

@@ -8,7 +8,7 @@ import click
 
 from scheduler_core.errors import NotFound
 from voda_flows.cli import following, jobs, tails
-from voda_flows.cli.options import Shared, shared_options
+from voda_flows.cli.options import JOB, Shared, shared_options
 from voda_flows.cli.verbs import verb
 
 
@@ -26,7 +26,7 @@ class Asked(TypedDict):
     "voda logs @latest --driver --tail 20",
     "voda logs digits --worker w0 --worker w1 --segment 1",
 )
-@click.argument("name", metavar="JOB")
+@click.argument("name", type=JOB, metavar="JOB")
 @click.option("-f", "--follow", is_flag=True, help="Go on until the Workflow has ended.")
 @click.option(
     "--worker", "workers", multiple=True, metavar="ID", help="Only this worker, such as w0 (several allowed)."

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 from scheduler_core.errors import InvalidValue, NotFound
 from voda_flows.local.store import LocalStore
@@ -50,6 +52,23 @@ class Shared:
     def is_data(self) -> bool:
         """Whether the output is for a machine."""
         return self.output in ("json", "yaml")
+
+
+class JobName(click.ParamType[str]):
+    """A job's name, which a shell can complete."""
+
+    name = "job"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002 - click's
+        """Names of Workflows that begin like this."""
+        home = Path(ctx.params.get("home") or os.environ.get("VODA_HOME") or DEFAULT_HOME).expanduser()
+        if not (home / "state.db").exists():
+            return []
+        names = [body["metadata"]["name"] for body in open_store(home).list("Workflow", ctx.params.get("namespace"))]
+        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+JOB: Final = JobName()
 
 
 def home_option(command: _Command) -> _Command:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from voda_flows.cli import columns, jobs, output
-from voda_flows.cli.options import Shared, shared_options
+from voda_flows.cli.options import JOB, Shared, shared_options
 from voda_flows.cli.verbs import verb
 from voda_flows.report import table
 from voda_flows.report.gather import gather
@@ -20,7 +20,7 @@ from voda_flows.report.record import document
     "voda report digits text --html report.html",
     "voda report -o json | jq '.jobs[].numbers'",
 )
-@click.argument("names", metavar="[JOB]...", nargs=-1)
+@click.argument("names", type=JOB, metavar="[JOB]...", nargs=-1)
 @click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Also write a page for a browser there.")
 @shared_options(many=True)
 def command(shared: Shared, names: tuple[str, ...], html: Path | None) -> None:

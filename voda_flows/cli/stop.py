@@ -6,7 +6,7 @@ import click
 
 from scheduler_core.errors import Conflict
 from voda_flows.cli import following, jobs
-from voda_flows.cli.options import Shared, shared_options
+from voda_flows.cli.options import JOB, Shared, shared_options
 from voda_flows.cli.verbs import verb
 from voda_flows.report.lives import ENDED
 
@@ -15,7 +15,7 @@ from voda_flows.report.lives import ENDED
     "voda stop digits",
     "voda stop @latest --wait",
 )
-@click.argument("names", metavar="JOB...", nargs=-1, required=True)
+@click.argument("names", type=JOB, metavar="JOB...", nargs=-1, required=True)
 @click.option("--terminate", is_flag=True, help="Do not run the Workflow's exit handlers either.")
 @click.option("-w", "--wait", is_flag=True, help="Return once its processes have ended.")
 @shared_options(output=False)

@@ -9,7 +9,7 @@ import click
 
 from scheduler_core.errors import InvalidValue
 from voda_flows.cli import following, jobs
-from voda_flows.cli.options import Shared, shared_options
+from voda_flows.cli.options import JOB, Shared, shared_options
 from voda_flows.cli.verbs import verb
 
 _UNITS: Final = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -19,7 +19,7 @@ _UNITS: Final = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
     "voda wait digits --timeout 10m",
     "voda wait @latest && voda report @latest",
 )
-@click.argument("names", metavar="JOB...", nargs=-1, required=True)
+@click.argument("names", type=JOB, metavar="JOB...", nargs=-1, required=True)
 @click.option("--timeout", metavar="TIME", help="How long at most, such as 90s, 5m or 2h.  [default: for ever]")
 @shared_options(output=False)
 @click.pass_context

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from voda_flows.cli import following, jobs, screen
-from voda_flows.cli.options import Shared, shared_options
+from voda_flows.cli.options import JOB, Shared, shared_options
 from voda_flows.cli.verbs import verb
 
 
@@ -14,7 +14,7 @@ from voda_flows.cli.verbs import verb
     "voda watch digits",
     "voda watch -A --once",
 )
-@click.argument("names", metavar="[JOB]...", nargs=-1)
+@click.argument("names", type=JOB, metavar="[JOB]...", nargs=-1)
 @click.option("--once", is_flag=True, help="Show it once and return.")
 @shared_options(many=True, output=False)
 def command(shared: Shared, names: tuple[str, ...], *, once: bool) -> None:

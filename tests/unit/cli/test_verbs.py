@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -265,3 +268,19 @@ def test_explain_says_how_a_job_ended(world: World) -> None:
 
     assert said.code == 0
     assert "as Failed" in said.out
+
+
+def test_a_shell_completes_names_of_jobs(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What begins like the word is offered."""
+    world.add(running())
+    world.add(Building(name="text"))
+    monkeypatch.setenv("VODA_HOME", str(world.home))
+    ended = subprocess.run(
+        [sys.executable, "-c", "from voda_flows.cli import main; main()"],
+        env={**os.environ, "_VODA_COMPLETE": "bash_complete", "COMP_WORDS": "voda get di", "COMP_CWORD": "2"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert ended.stdout.split() == ["plain,digits"]
