@@ -54,7 +54,7 @@ class Shared:
         return self.output in ("json", "yaml")
 
 
-class JobName(click.ParamType[str]):
+class JobName(click.types.StringParamType):
     """A job's name, which a shell can complete."""
 
     name = "job"
