@@ -19,6 +19,8 @@ ANSWER_LIMIT_S = 0.5
 _MAX_ASKED_AT_ONCE = 16
 #: States of a worker that trains no more.
 _LEAVING = ("draining", "gone")
+#: States of a driver that trains no more.
+_ENDING = ("stopping", "done", "failed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +35,7 @@ class DriverStatus:
         world_size: Ranks training.
         samples_per_s: Speed of the last interval.
         leaving: Ids of workers that it dropped or lost.
+        ending: Whether its training is over or about to be, so that no other document is of use.
     """
 
     driver_uid: str = ""
@@ -42,6 +45,7 @@ class DriverStatus:
     world_size: int = 0
     samples_per_s: float = 0.0
     leaving: frozenset[str] = frozenset()
+    ending: bool = False
 
 
 class Reports:
@@ -93,6 +97,7 @@ def _ask(address: str, port: int, limit_s: float) -> DriverStatus:
             leaving=frozenset(
                 worker_id for worker_id, row in (said.get("workers") or {}).items() if row.get("state") in _LEAVING
             ),
+            ending=said.get("state") in _ENDING,
         )
     except (OSError, http.client.HTTPException, ValueError, AttributeError):
         return DriverStatus()

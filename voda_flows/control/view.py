@@ -98,7 +98,7 @@ def job_of(view: JobView, spec: JobSpec, status: DriverStatus, *, now_s: float, 
     said = status if status.driver_uid == view.driver_uid else DriverStatus()
     return Job(
         spec=spec,
-        phase=_phase(view),
+        phase=_phase(view, said),
         segment=nodes.segment,
         workers=tuple(_worker(granted, view.pod_by_worker.get(granted.worker.id), said) for granted in nodes.workers),
         published=tuple(worker.id for worker in document.workers) if document else (),
@@ -144,7 +144,7 @@ def _document(nodes: JobNodes, driver: Object | None) -> AllocationDocument | No
     return document
 
 
-def _phase(view: JobView) -> JobPhase:
+def _phase(view: JobView, said: DriverStatus) -> JobPhase:
     """Where the segment stands; ``scheduler_core.model.job`` draws the moves."""
     nodes = view.nodes
     if nodes.gate_open:
@@ -153,7 +153,7 @@ def _phase(view: JobView) -> JobPhase:
         return JobPhase.BETWEEN
     if view.document is None:
         return JobPhase.STARTING
-    return JobPhase.STOPPING if view.document.stop else JobPhase.RUNNING
+    return JobPhase.STOPPING if view.document.stop or said.ending else JobPhase.RUNNING
 
 
 def _worker(granted: Granted, pod: Object | None, said: DriverStatus) -> Worker:

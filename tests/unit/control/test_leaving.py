@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from scheduler_core.model.job import WorkerPhase
+from scheduler_core.model.job import JobPhase, WorkerPhase
 from tests.unit.control.world import World
 from voda_flows.control.observe import other_gpus
 
@@ -30,6 +30,17 @@ def test_a_worker_that_its_driver_dropped_leaves_whatever_its_pod_says(tmp_path:
     world.drivers.said[uid] = replace(world.drivers.said[uid], leaving=frozenset({"w1"}))
 
     assert [worker.phase for worker in world.job().workers] == [WorkerPhase.READY, WorkerPhase.LEAVING]
+
+
+def test_a_driver_that_has_done_its_work_gets_no_other_document(tmp_path: Path) -> None:
+    """Its workers end one after the other; that is no loss to be answered with a stop."""
+    world = trained(tmp_path)
+    (uid,) = world.drivers.said
+    world.drivers.said[uid] = replace(world.drivers.said[uid], ending=True)
+    world.end_pod("worker", "w1")
+
+    assert world.job().phase is JobPhase.STOPPING
+    assert world.cycle() == []
 
 
 def worker_pod(uid: str, role: str = "worker", **metadata: Any) -> dict[str, Any]:

@@ -72,6 +72,7 @@ def test_a_driver_says_where_it_is(driver: Driver) -> None:
         "step": 20,
         "world_size": 2,
         "samples_per_s": 1.5,
+        "state": "done",
         "workers": {"w0": {"state": "running"}, "w1": {"state": "draining"}, "w2": {"state": "gone"}},
     }
 
@@ -84,6 +85,7 @@ def test_a_driver_says_where_it_is(driver: Driver) -> None:
             world_size=2,
             samples_per_s=1.5,
             leaving=frozenset({"w1", "w2"}),
+            ending=True,
         )
     }
 
