@@ -60,15 +60,19 @@ class Crew:
             life.link.close()
 
     def over(self, life: Life) -> None:
-        """All ranks of a life have ended: begin the worker's next one, or let its agent go."""
-        failed = life.phase != DRAINING and any(life.ended.values())
-        drained, life.phase = life.phase == DRAINING, GONE
-        if drained:
+        """All ranks of a life have ended: begin the worker's next one, or let its agent go.
+
+        A life that ended well in its world stays as it is: the segment is about to end.
+        """
+        if life.phase == DRAINING:
             LOG.info("drained host=%s", life.host)
             self.dismiss(life)
-        elif failed and self._roster.may_restart(life):
+        elif not any(life.ended.values()):
+            return
+        elif self._roster.may_restart(life):
+            life.phase = GONE
             self.begin(life.worker, time.time(), life.link if life.link and life.link.alive else None)
-        elif failed:
+        else:
             LOG.error("worker given up id=%s restarts=%d", life.worker.id, self._roster.restarts[life.worker.id])
             self.dismiss(life)
 
