@@ -121,7 +121,7 @@ def _bar(job: JobRecord, number: int, held: Holding, y: float, made: Record) -> 
     wide = len(label) * _NARROW + 8
     if wide < width:
         after = warming + wide < width
-        place = {"x": x + (warming if after else 0.0) + 6, "class_": "on" if after or warming < 1 else "name"}
+        place = {"x": x + (warming if after else 0.0) + 6, "class_": "on" if after or warming < 1 else "on faint"}
         parts.append(element("text", escape(label), y=y + 15, **place))
     return element("g", element("title", escape(tip)), *parts, data_tip=tip, class_=f"hit of{number}")
 
