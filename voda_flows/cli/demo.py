@@ -34,7 +34,8 @@ def command(context: click.Context, /, folder: Path, *, keep: bool) -> None:
     folder = folder.absolute()
     root, home = demo.root_folder(), demo.prepare_folder(folder)
     good = False
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # whoever ends us, nothing is left running
+    for number in (signal.SIGTERM, signal.SIGINT):  # whoever ends us, nothing is left running
+        signal.signal(number, signal.default_int_handler)
     try:
         store = demo.start(home)
         director = demo.Director(store=store, root=root)
@@ -44,6 +45,8 @@ def command(context: click.Context, /, folder: Path, *, keep: bool) -> None:
         good = outcome.holds
     finally:
         demo.finish(home, keep=keep or not good)
+        if not good:
+            output.story(f"everything was ended; look at what it left: voda list --home {home}")
     context.exit(0 if good else 1)
 
 
@@ -58,4 +61,4 @@ def _show(outcome: demo.Outcome, home: Path) -> None:
     )
     click.echo(f"\nreport: {outcome.page}")
     for name in outcome.failed:
-        output.story(f"error: job {name!r} did not succeed; see `voda --help`, `voda logs {name} --home {home}`")
+        output.story(f"error: job {name!r} did not succeed; see: voda logs {name} --home {home}")

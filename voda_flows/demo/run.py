@@ -32,6 +32,8 @@ SETTINGS: Final = {"decide_interval_s": "5"}
 #: An event that does not come in this time never will; the demo goes on, and its record will not hold.
 PATIENCE_S: Final = 90.0
 LIMIT_S: Final = 900.0
+#: A demo that is interrupted need not write checkpoints.
+_DRAIN_S: Final = 2.0
 NAMESPACE: Final = "default"
 
 
@@ -169,10 +171,7 @@ def conclude(store: LocalStore, folder: Path) -> Outcome:
 
 def finish(home: Path, *, keep: bool) -> None:
     """End what still runs; unless it is kept, take the state away too."""
-    try:
-        local.down(home, drain_s=2.0, purge=not keep)
-    except NotFound:
-        return
+    local.down(home, drain_s=_DRAIN_S, purge=not keep)
     if not keep:
         shutil.rmtree(home, ignore_errors=True)
 
