@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from scheduler_core.errors import InvalidValue, NotFound
-from voda_flows.config import near_miss
+from voda_flows.config import DEFAULT_NAMESPACE, near_miss
 from voda_flows.local.store import LocalStore
 from voda_flows.objects import Object
 from voda_flows.report.files import job_folder, read_files
@@ -68,11 +68,11 @@ def read(store: LocalStore, workflow: Object) -> tuple[JobLife, ...]:
 
 
 def workflows(store: LocalStore, namespace: str | None, labels: dict[str, str] | None = None) -> list[Object]:
-    """The users' Workflows in order of creation: those that a CronWorkflow made (the scheduler's) are left out."""
+    """Workflows in order of creation; those that a CronWorkflow made only in the scheduler's own namespace."""
     found = [
         workflow
         for workflow in store.list("Workflow", namespace, labels or None)
-        if _CRON_LABEL not in (workflow["metadata"].get("labels") or {})
+        if namespace == DEFAULT_NAMESPACE or _CRON_LABEL not in (workflow["metadata"].get("labels") or {})
     ]
     return sorted(
         found, key=lambda body: (seconds(body["metadata"]["creationTimestamp"]) or 0, body["metadata"]["name"])
