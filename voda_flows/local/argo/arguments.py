@@ -51,17 +51,10 @@ def expands(step: Mapping[str, Any]) -> bool:
     return any(name in step for name in EXPANDING)
 
 
-def expand(step: Object) -> list[Object]:
-    """One step per item, named ``step(0:item)``, with ``{{item}}`` filled in.
-
-    Raises:
-        InvalidValue: What should be a list is none, in Argo's words.
-    """
+def for_item(step: Object, index: int, item: Any) -> Object:  # noqa: ANN401 - an element of any JSON list
+    """The step that runs for one item of its list: named ``step(0:item)``, with ``{{item}}`` filled in."""
     plain = {name: value for name, value in step.items() if name not in EXPANDING}
-    return [
-        {**substitute(plain, item_variables(item)), "name": item_name(step["name"], index, item)}
-        for index, item in enumerate(_items(step))
-    ]
+    return {**substitute(plain, item_variables(item)), "name": item_name(step["name"], index, item)}
 
 
 def item_variables(item: Any) -> dict[str, str]:  # noqa: ANN401 - an element of any JSON list
@@ -72,7 +65,12 @@ def item_variables(item: Any) -> dict[str, str]:  # noqa: ANN401 - an element of
     return found
 
 
-def _items(step: Object) -> list[Any]:
+def items(step: Object) -> list[Any]:
+    """The items of a step's list.
+
+    Raises:
+        InvalidValue: What should be a list is none, in Argo's words.
+    """
     if "withItems" in step:
         return list(step["withItems"])
     if "withSequence" in step:

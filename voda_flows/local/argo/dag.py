@@ -8,21 +8,21 @@ over the ends of other tasks; ``dependencies`` is the older spelling. Whether th
 from __future__ import annotations
 
 from collections import ChainMap, deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from scheduler_core.errors import InvalidValue
-from voda_flows.local.argo.arguments import expand, expands
+from voda_flows.local.argo.arguments import expands
 from voda_flows.local.argo.conditions import should_run
 from voda_flows.local.argo.expressions import compute, names, parse
+from voda_flows.local.argo.fan import Branch, branches, is_full
 from voda_flows.local.argo.names import node_id
 from voda_flows.local.argo.nodes import NewNode, is_completed, is_failed, is_fulfilled
 from voda_flows.local.argo.references import unresolved
 from voda_flows.local.argo.run import ExecutionError, Frame, Run
 from voda_flows.local.argo.scope import aggregate_variables, node_variables, template_outputs
-from voda_flows.local.argo.steps import is_full
 from voda_flows.local.argo.substitute import substitute
 from voda_flows.objects import Object
 
@@ -160,66 +160,76 @@ def _results(run: Run, task: Object, node: Object) -> dict[str, bool]:
 
 
 def _run_task(run: Run, frame: Frame, graph: Graph, name: str) -> None:
+    """Take on a task whose turn it is."""
+    written = graph.tasks[name]
+    node = run.tree.get(_node(frame, name))
+    if node is not None and node["type"] != "TaskGroup":
+        _execute(run, frame, written)
+        return
     known: dict[str, str] = {}
     for needed in graph.before(name):
         known.update(_task_variables(run, frame, needed))
-    task = substitute(graph.tasks[name], ChainMap[str, Any](known, *frame.variables.maps))
-    task.pop("depends", None)
+    variables = ChainMap[str, Any](known, *frame.variables.maps)
     try:
-        if expands(task):
-            _run_fan(run, frame, graph, task)
-        elif should_run(task.get("when")):
-            unresolved(task)
-            _execute(run, frame, graph, task)
+        if expands(written):
+            _run_fan(run, frame, graph, branches(run, f"{frame.name}.", written, variables), name)
         else:
-            _add_skipped(run, frame, graph, name, ("Skipped", f"when '{task['when']}' evaluated false"))
+            _begin(run, frame, graph, substitute(written, variables))
     except InvalidValue as error:
         _add_skipped(run, frame, graph, name, ("Error", str(error)))
 
 
-def _execute(run: Run, frame: Frame, graph: Graph, task: Object) -> None:
-    child, new = _node(frame, task["name"]), run.tree.get(_node(frame, task["name"])) is None
-    if new and is_full(run, frame):
+def _begin(run: Run, frame: Frame, graph: Graph, task: Object) -> None:
+    """Begin a task that runs once, where its condition and the template's parallelism let it."""
+    if not should_run(task.get("when")):
+        _add_skipped(run, frame, graph, task["name"], ("Skipped", f"when '{task['when']}' evaluated false"))
         return
-    with suppress(ExecutionError):  # its node says so, and fails the branch
-        run.execute(run, child, frame.child(task, node_id(run.name, frame.name)))
-    if new:
+    unresolved(task)
+    if not is_full(run, frame):
+        _execute(run, frame, task)
         _connect(run, frame, graph, task["name"])
 
 
-def _run_fan(run: Run, frame: Frame, graph: Graph, task: Object) -> None:
+def _execute(run: Run, frame: Frame, task: Object) -> None:
+    with suppress(ExecutionError):  # its node says so, and fails the branch
+        run.execute(run, _node(frame, task["name"]), frame.child(task, node_id(run.name, frame.name)))
+
+
+def _run_fan(run: Run, frame: Frame, graph: Graph, found: Sequence[Branch], name: str) -> None:
     """A task that runs once per item: a group node with one child each."""
-    tree, group, boundary_id = run.tree, _node(frame, task["name"]), node_id(run.name, frame.name)
-    expanded = expand(task)
-    if not expanded:
-        _add_skipped(run, frame, graph, task["name"], ("Skipped", "Skipped, empty params"))
+    tree, group, boundary_id = run.tree, _node(frame, name), node_id(run.name, frame.name)
+    if not found:
+        _add_skipped(run, frame, graph, name, ("Skipped", "Skipped, empty params"))
         return
     if tree.get(group) is None:
-        fields = {**frame.child(task, boundary_id).fields(), "nodeFlag": {}}
+        fields = {**frame.child(graph.tasks[name], boundary_id).fields(), "nodeFlag": {}}
         tree.add(NewNode(name=group, type="TaskGroup", phase="Running", boundary_id=boundary_id, fields=fields))
-        _connect(run, frame, graph, task["name"])
-    for one in expanded:
-        _run_item(run, frame, group, one)
+        _connect(run, frame, graph, name)
+    for branch in found:
+        if branch.has_begun:
+            _execute(run, frame, branch.step)
+        elif _begin_item(run, frame, branch.step):
+            tree.connect(group, _node(frame, branch.step["name"]))
     children = tree.children(tree.at(group))
-    if len(children) == len(expanded) and all(is_fulfilled(child) for child in children):
+    if len(children) == len(found) and all(is_fulfilled(child) for child in children):
         failed = [child["phase"] for child in children if is_failed(child)]
         tree.mark(group, failed[-1] if failed else "Succeeded")
 
 
-def _run_item(run: Run, frame: Frame, group: str, task: Object) -> None:
+def _begin_item(run: Run, frame: Frame, task: Object) -> bool:
+    """Begin one item of a fan-out; whether it has a node now."""
     child, call = _node(frame, task["name"]), frame.child(task, node_id(run.name, frame.name))
-    if should_run(task.get("when")):
-        if run.tree.get(child) is None and is_full(run, frame):
-            return
-        unresolved(task)
-        with suppress(ExecutionError):  # its node says so, and fails the group
-            run.execute(run, child, call)
-    elif run.tree.get(child) is None:
+    if not should_run(task.get("when")):
         new = NewNode(name=child, type="Skipped", phase="Skipped", boundary_id=call.boundary_id,
                       message=f"when '{task['when']}' evaluated false",
                       fields={**call.fields(), "nodeFlag": {}})  # fmt: skip
         run.tree.add(new)
-    run.tree.connect(group, child)
+        return True
+    if is_full(run, frame):
+        return False
+    unresolved(task)
+    _execute(run, frame, task)
+    return True
 
 
 def _add_skipped(run: Run, frame: Frame, graph: Graph, name: str, end: tuple[str, str]) -> None:

@@ -62,8 +62,12 @@ def _frame(run: Run, name: str, call: Call) -> Frame:
     template, scope = run.templates.resolve(call.target, call.scope)
     if call.depth > MAX_DEPTH:
         raise InvalidValue(f"Maximum recursion depth exceeded: more than {MAX_DEPTH} nested templates")
-    declared = substitute({"inputs": template.get("inputs") or {}}, run.variables)
-    inputs = tuple(input_parameters(declared, call.target.get("arguments")))
+    node = run.tree.get(name)
+    if node is None:
+        declared = substitute({"inputs": template.get("inputs") or {}}, run.variables)
+        inputs = tuple(input_parameters(declared, call.target.get("arguments")))
+    else:  # what it began with is what it goes on with
+        inputs = tuple((node.get("inputs") or {}).get("parameters") or ())
     local = {"node.name": name, **input_variables(inputs)}
     if kind_of(template) in POD_KINDS:
         local["pod.name"] = pod_name(run.name, name, template.get("name", ""))

@@ -40,39 +40,48 @@ def leaf_progress(node: Object) -> str:
 
 def update(tree: NodeTree) -> str:
     """Bring every node's progress up to date and return the Workflow's."""
-    done = total = 0
+    masks: dict[tuple[int, int], int] = {}
+    bits: dict[str, int] = {}
     for node in list(tree.by_id.values()):
         if node["type"] in EXECUTABLE:
-            node = tree.update(node["name"], progress=leaf_progress(node))  # noqa: PLW2901 - the node as it is now
-            part = parse(node["progress"]) or (0, 0)
-            done, total = done + part[0], total + part[1]
-    reached: dict[str, frozenset[str]] = {}
+            said = tree.update(node["name"], progress=leaf_progress(node))["progress"]
+            bits[node["id"]] = 1 << len(bits)
+            part = parse(said) or (0, 0)
+            masks[part] = masks.get(part, 0) | bits[node["id"]]
+    below: dict[str, int] = {}
     for node in list(tree.by_id.values()):
         if node["type"] not in EXECUTABLE:
-            counted = _sum(tree.by_id, _leaves(tree.by_id, node["id"], reached))
-            if counted:
-                tree.update(node["name"], progress=counted)
+            done, total = _sum(masks, _leaves_below(tree.by_id, node["id"], bits, below))
+            if total:
+                tree.update(node["name"], progress=f"{done}/{total}")
+    done, total = _sum(masks, (1 << len(bits)) - 1)
     return f"{done}/{total}"
 
 
-def _sum(nodes: Mapping[str, Object], leaves: frozenset[str]) -> str | None:
-    parts = [parse(nodes[key].get("progress")) or (0, 0) for key in leaves]
-    total = sum(part[1] for part in parts)
-    return f"{sum(part[0] for part in parts)}/{total}" if total else None
+def _sum(masks: Mapping[tuple[int, int], int], leaves: int) -> tuple[int, int]:
+    """Done and total over a set of leaves; ``masks`` has the leaves of each different progress."""
+    counts = [(part, (leaves & mask).bit_count()) for part, mask in masks.items()]
+    return sum(part[0] * count for part, count in counts), sum(part[1] * count for part, count in counts)
 
 
-def _leaves(nodes: Mapping[str, Object], start: str, reached: dict[str, frozenset[str]]) -> frozenset[str]:
-    """Ids of the leaves below a node, itself apart; ``reached`` keeps what is known (no recursion: trees are deep)."""
+def _leaves_below(nodes: Mapping[str, Object], start: str, bits: Mapping[str, int], below: dict[str, int]) -> int:
+    """The leaves below a node, itself apart, as a set of bits.
+
+    ``below`` keeps what is known. There is no recursion, since trees are deep, and sets are whole numbers, since in
+    a long chain of steps nearly every leaf is below nearly every node.
+    """
     stack = [start]
     while stack:
         key = stack[-1]
         children = [child for child in nodes[key].get("children") or () if child in nodes]
-        missing = [child for child in children if child not in reached]
-        if missing and key not in reached:
+        missing = [child for child in children if child not in below]
+        if missing and key not in below:
             stack.extend(missing)
-            reached.setdefault(key, frozenset())  # what points back at itself is met once
+            below[key] = 0  # what points back at itself is met once
             continue
-        own = {child for child in children if nodes[child]["type"] in EXECUTABLE}
-        reached[key] = frozenset(own).union(*(reached[child] for child in children))
+        found = 0
+        for child in children:
+            found |= below[child] | bits.get(child, 0)
+        below[key] = found
         stack.pop()
-    return reached[start]
+    return below[start]

@@ -11,17 +11,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from scheduler_core.errors import InvalidValue
-from voda_flows.local.argo.arguments import expand, expands
+from voda_flows.local.argo.arguments import expands
 from voda_flows.local.argo.conditions import should_run
+from voda_flows.local.argo.fan import begun, branches, is_full
 from voda_flows.local.argo.names import node_id
 from voda_flows.local.argo.nodes import NewNode, is_failed, is_fulfilled
 from voda_flows.local.argo.references import unresolved
 from voda_flows.local.argo.run import ExecutionError, Frame, Run
 from voda_flows.local.argo.scope import aggregate_variables, node_variables, template_outputs
-from voda_flows.local.argo.substitute import substitute
+from voda_flows.local.argo.substitute import Variables, substitute
 from voda_flows.objects import Object
-
-COUNTED = frozenset({"Pod", "Steps", "DAG"})  # node types that ``parallelism`` counts
 
 
 def run_steps(run: Run, frame: Frame) -> Object:
@@ -38,7 +37,7 @@ def run_steps(run: Run, frame: Frame) -> Object:
             _add_group(run, frame, index)
         node = tree.at(name)
         if not is_fulfilled(node):
-            node = _run_group(run, frame, name, [substitute(step, variables) for step in group])
+            node = _run_group(run, frame, name, [(step, variables) for step in group])
         if not is_fulfilled(node):
             return tree.at(frame.name)
         if is_failed(node):
@@ -70,18 +69,15 @@ def _add_group(run: Run, frame: Frame, index: int) -> None:
         tree.connect_behind(child["name"], name)
 
 
-def _run_group(run: Run, frame: Frame, name: str, group: list[Object]) -> Object:
-    """A group's node after a look at each of its steps."""
+def _run_group(run: Run, frame: Frame, name: str, group: list[tuple[Object, Variables]]) -> Object:
+    """A group's node after a look at each of its steps; each comes with the variables that it may use."""
     try:
-        expanded = [one for step in group for one in _expanded(run, frame, name, step)]
+        planned = [one for step, variables in group for one in _planned(run, frame, name, (step, variables))]
     except InvalidValue as error:
         return run.tree.mark(name, "Error", str(error))
-    boundary_id, running, waits = node_id(run.name, frame.name), dict[str, Object](), False
-    for step in expanded:
+    boundary_id, waits = node_id(run.name, frame.name), False
+    for step in planned:
         child = f"{name}.{step['name']}"
-        if not should_run(step.get("when")):
-            _skip(run, frame, name, step, f"when '{step['when']}' evaluated false")
-            continue
         if run.tree.get(child) is None and is_full(run, frame):
             waits = True
             continue
@@ -92,36 +88,45 @@ def _run_group(run: Run, frame: Frame, name: str, group: list[Object]) -> Object
             message = f"step group deemed errored due to child {child} error: {error}"
             return run.tree.mark(name, "Error", message)
         run.tree.connect(name, child)
-        running[child] = step
-    return run.tree.at(name) if waits else _group_end(run, name, running)
+    if waits:
+        return run.tree.at(name)
+    return _group_end(run, name, {f"{name}.{step['name']}": step for step in planned})
 
 
-def is_full(run: Run, frame: Frame) -> bool:
-    """Whether as many steps or tasks of the template run as its ``parallelism`` allows."""
-    limit = frame.template.get("parallelism")
-    if limit is None:
-        return False
-    key = node_id(run.name, frame.name)
-    active = (node for node in run.tree.by_id.values() if node.get("boundaryID") == key and node["type"] in COUNTED)
-    return sum(not is_fulfilled(node) for node in active) >= int(limit)
-
-
-def _expanded(run: Run, frame: Frame, group: str, step: Object) -> list[Object]:
-    """The steps that one step stands for; a list without items leaves one skipped node."""
-    if not expands(step):
-        try:
-            if should_run(step.get("when")):
-                unresolved(step)
-        except InvalidValue as error:
-            raise InvalidValue(f"failed to resolve references: {error}") from error
-        return [step]
-    found = expand(step)
-    for one in found:
-        if should_run(one.get("when")):
-            unresolved(one)
+def _planned(run: Run, frame: Frame, group: str, step: tuple[Object, Variables]) -> list[Object]:
+    """The steps of a group that run: those that one of its template has begun, or begins now."""
+    written, variables = step
+    branch = begun(run, f"{group}.", written)
+    if branch is not None:
+        return [] if branch.is_skipped else [branch.step]
+    if not expands(written):
+        return _single(run, frame, group, substitute(written, variables))
+    found = branches(run, f"{group}.", written, variables)
     if not found:
-        _skip(run, frame, group, step, "Skipped, empty params")
-    return found
+        _skip(run, frame, group, written, "Skipped, empty params")
+    planned = [each for each in found if not each.is_skipped]
+    return [each.step for each in planned if each.has_begun or _is_to_run(run, frame, group, each.step)]
+
+
+def _single(run: Run, frame: Frame, group: str, step: Object) -> list[Object]:
+    """A step that begins, where its condition lets it."""
+    try:
+        return [step] if _is_to_run(run, frame, group, step) else []
+    except InvalidValue as error:
+        raise InvalidValue(f"failed to resolve references: {error}") from error
+
+
+def _is_to_run(run: Run, frame: Frame, group: str, step: Object) -> bool:
+    """Whether a step's condition holds; one that does not run gets its node at once.
+
+    Raises:
+        InvalidValue: The condition is none, or the step needs what never came.
+    """
+    if should_run(step.get("when")):
+        unresolved(step)
+        return True
+    _skip(run, frame, group, step, f"when '{step['when']}' evaluated false")
+    return False
 
 
 def _skip(run: Run, frame: Frame, group: str, step: Object, message: str) -> None:

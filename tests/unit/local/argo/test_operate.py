@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
 
 import pytest
 
 from scheduler_core.errors import InvalidValue
-from tests.unit.local.argo.builders import START, Bench, call, shell, steps, workflow
+from tests.unit.local.argo.builders import START, Bench, call, dag, shell, steps, workflow
 from voda_flows.local.argo import operate
+from voda_flows.objects import Object
 
 GATE = {
     "name": "gate",
@@ -166,3 +168,23 @@ def test_resubmitted_workflow_is_a_new_one() -> None:
     assert again["metadata"] == {"namespace": "default", "generateName": "w-", "labels": {"mine": "1"}}
     assert again["spec"] == {key: value for key, value in bench.workflow["spec"].items() if key != "shutdown"}
     assert "status" not in again
+
+
+@pytest.mark.parametrize("group", [steps, lambda calls: dag(*calls)])
+def test_retry_runs_only_the_items_of_a_fan_out_that_failed(group: Callable[[list[Object]], Object]) -> None:
+    """The other items' nodes stay as they are."""
+    bench = Bench(workflow(group([call("a", withItems=[0, 1, 2])]), shell()))
+    bench.look()
+    for node in [name for name in bench.nodes if name.endswith((":1)", ":2)"))]:
+        bench.end(node, 1)
+    bench.end("a(0:0)")
+    bench.look()
+    again = operate.retry(bench.workflow, START)
+    for name in again.delete:
+        del bench.pods[name]
+    bench.workflow = again.workflow
+    bench.look()
+
+    phases = {node["displayName"]: node["phase"] for node in bench.nodes.values() if node["type"] == "Pod"}
+    assert phases == {"a(0:0)": "Succeeded", "a(1:1)": "Pending", "a(2:2)": "Pending"}
+    assert len(bench.pods) == 3
