@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     import torch
+    from torch.utils.hooks import RemovableHandle
 
     from voda_flows.runtime.session_link import Link
     from voda_flows.runtime.session_options import Options
@@ -74,6 +75,7 @@ class Exchange:
         self._options = options
         self._buffers: dict[str, torch.Tensor] = {}
         self._rates: list[float] = []
+        self._hooks: list[RemovableHandle] = []
         self._averaged: set[str] = set()  # optimizers whose gradients are averaged already
         self._shares: dict[str, tuple[torch.optim.Optimizer, Callable[[], tuple[float, int]]]] = {}
 
@@ -86,8 +88,14 @@ class Exchange:
             name: distinguishes optimizers; the same in all ranks.
         """
         self._shares[name] = (optimizer, share)
-        optimizer.register_step_pre_hook(lambda *_: self._before(name))
-        optimizer.register_step_post_hook(lambda *_: self._after(optimizer))
+        self._hooks.append(optimizer.register_step_pre_hook(lambda *_: self._before(name)))
+        self._hooks.append(optimizer.register_step_post_hook(lambda *_: self._after(optimizer)))
+
+    def detach(self) -> None:
+        """Give all optimizers back as they were: a script may train again, in a session of its own."""
+        for hook in self._hooks:
+            hook.remove()
+        self._hooks.clear()
 
     def average(self, name: str) -> None:
         """Average the gradients of an optimizer now; its next step does not do so again."""

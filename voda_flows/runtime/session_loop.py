@@ -80,6 +80,8 @@ class Session:
         except BaseException:
             self._say_end("failed", traceback.format_exc()[-MESSAGE_CHARS:])
             raise
+        finally:
+            self._exchange.detach()
         self._end("done")
         return result
 
@@ -229,6 +231,7 @@ class Session:
         self._link.send(
             "progress",
             epoch=state.epoch,
+            part=_part_of_epoch(state),
             epochs=self._epochs,
             step=state.step,
             samples=state.samples,
@@ -248,6 +251,12 @@ class Session:
 
 def _new_meters() -> dict[str, reports.Meter]:
     return {"step": reports.Meter(), "epoch": reports.Meter()}
+
+
+def _part_of_epoch(state: State) -> float:
+    """How much of the present epoch is done, from 0 to 1; not known without a sampler."""
+    sampler = state.sampler
+    return 0.0 if sampler is None else sampler.position / max(sampler.num_samples, 1)
 
 
 def _is_due(step: int, every: int) -> bool:

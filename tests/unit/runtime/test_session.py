@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 SAMPLES, BATCH, EPOCHS, RATE = 53, 4, 2, 0.01
+NORM = 0.3  # gradients here are longer
 INPUTS = torch.linspace(-1, 1, SAMPLES * 3, dtype=torch.float64).reshape(SAMPLES, 3).sin()
 TARGETS = INPUTS.sum(1, keepdim=True).square()
 
@@ -49,6 +50,7 @@ class Trainer:
     world: ThreadWorld | Alone
     options: Options = field(default_factory=lambda: Options(scale_lr="none"))
     before_step: Callable[[Trainer], None] = lambda _trainer: None
+    clip: bool = False
     seen: list[tuple[int, list[int]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -73,6 +75,9 @@ class Trainer:
                 state.optimizer.zero_grad()
                 loss = (state.model(INPUTS[indices]) - TARGETS[indices]).square().mean()
                 loss.backward()
+                if self.clip:
+                    self.session.average_gradients()
+                    torch.nn.utils.clip_grad_norm_(state.model.parameters(), NORM)
                 state.optimizer.step()
                 if self.sampler.current().weight:
                     self.seen.append((epoch, indices))
@@ -85,7 +90,7 @@ class Trainer:
         return torch.cat([p.detach().flatten() for p in self.state.model.parameters()]).tolist()
 
 
-def in_one_process(sizes: Sequence[int], rates: Sequence[float]) -> list[float]:
+def in_one_process(sizes: Sequence[int], rates: Sequence[float], norm: float = 1e9) -> list[float]:
     """Weights after the steps of worlds of `sizes`, one entry a step (the last one on and on)."""
     trainer = Trainer(Alone())
     plan = list(zip(sizes, rates, strict=True))
@@ -100,6 +105,7 @@ def in_one_process(sizes: Sequence[int], rates: Sequence[float]) -> list[float]:
             state.optimizer.param_groups[0]["lr"] = rate
             state.optimizer.zero_grad()
             (state.model(INPUTS[batch]) - TARGETS[batch]).square().mean().backward()
+            torch.nn.utils.clip_grad_norm_(state.model.parameters(), norm)
             state.optimizer.step()
             position += len(batch)
             step += 1
@@ -155,8 +161,7 @@ def test_a_crash_goes_back_to_the_last_commit() -> None:
     def crash(trainer: Trainer) -> None:
         world = trainer.world
         if trainer.state.step == 4 and isinstance(world, ThreadWorld) and (world.rank, world.size) == (0, 3):
-            world.cut()
-            raise SystemExit
+            world.dies = True
 
     options = Options(scale_lr="none", commit_every=3)
     trainers = [Trainer(ThreadWorld(hub, name), options, crash) for name in "abc"]
@@ -180,6 +185,26 @@ def test_learning_rate_follows_the_world_and_stays_as_it_was_in_the_state() -> N
 
     assert trainers[0].weights == pytest.approx(in_one_process([2] * 4 + [1], [RATE * 2] * 4 + [RATE]), abs=1e-12)
     assert trainers[0].state.optimizer.param_groups[0]["lr"] == RATE
+
+
+def test_gradients_can_be_clipped_after_they_are_averaged() -> None:
+    """All ranks clip the gradient of the whole step, which the optimizer's step then does not average again."""
+    hub = Hub([["a", "b"]])
+    trainers = [Trainer(ThreadWorld(hub, name), clip=True) for name in "ab"]
+    in_threads([trainer.run for trainer in trainers])
+
+    assert trainers[0].weights == pytest.approx(in_one_process([2], [RATE], NORM), abs=1e-12)
+    assert trainers[0].weights != pytest.approx(in_one_process([2], [RATE]), abs=1e-3)
+
+
+def test_after_training_the_optimizer_is_the_scripts_own() -> None:
+    """A script may train twice with one optimizer: its steps are then averaged and scaled once, not twice."""
+    trainer = Trainer(Alone())
+    trainer.run()
+    optimizer = trainer.state.optimizer
+
+    assert not optimizer._optimizer_step_pre_hooks
+    assert not optimizer._optimizer_step_post_hooks
 
 
 def test_a_stop_told_to_one_rank_stops_all_at_one_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,6 +58,7 @@ class ThreadWorld:
         self._hub = hub
         self._name = name
         self._joined = -1
+        self.dies = False  # set: this rank dies in its next collective, when all others are in it too
 
     def join(self) -> None:
         """Enter the next world of the plan."""
@@ -96,6 +97,9 @@ class ThreadWorld:
         slots[self.rank] = item
         try:
             barrier.wait()
+            if self.dies:
+                barrier.abort()
+                raise SystemExit
             every = list(slots)
             barrier.wait()
         except threading.BrokenBarrierError as error:
