@@ -15,7 +15,7 @@ from tests.e2e.rig import FOREVER, KEY, TRAIN, job, until, until_acknowledged, u
 def test_training_that_is_done_ends_everything_with_0(agents: WarmAgents, tmp_path: Path) -> None:
     """Driver and agents leave with 0, ``end.json`` says done (20 batches are 10 steps of two), progress is full."""
     with job(agents, tmp_path, f"{TRAIN} 20 0.01") as made:
-        driver = made.started("w0", "w1")
+        driver = made.started("w0", "w1", min_workers=2)
 
         assert driver.wait() == 0
         assert made.end_json() == {"outcome": "done", "step": 10, "epoch": 1, "message": ""}

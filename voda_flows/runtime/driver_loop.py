@@ -332,10 +332,10 @@ class Driver:
     def _keep_limits(self, now_s: float) -> None:
         if not self._begun or self._allocation is None:
             return
-        if not any(life.living for life in self._roster if life.phase == RUNNING) or (
-            self._give_up_s is not None and now_s > self._give_up_s
-        ):
-            self._end = self._story.all_ended(stopping=self._stopping)
+        running = [life for life in self._roster if life.phase == RUNNING]
+        if not any(life.living for life in running) or (self._give_up_s is not None and now_s > self._give_up_s):
+            codes = [code for life in running for code in life.ended.values()]
+            self._end = self._story.all_ended(stopping=self._stopping, clean=bool(codes) and not any(codes))
         elif self._lost_too_many(self._allocation):
             self._end = self._story.failed("fewer workers than the job's least are left")
         elif self._roster.unresolved() and len(self._wanted_hosts()) < self._allocation.min_workers:

@@ -52,7 +52,7 @@ class Story:
         self._step, self._epoch = int(said["step"]), float(said["epoch"])
         self._samples_per_s = float(said.get("samples_per_s") or 0.0)
         self.step_s = float(said["time_s"])
-        self._progress.reach(self._epoch)
+        self._progress.reach(self._epoch + float(said.get("part") or 0.0))
 
     def acknowledge(self, generation: int) -> None:
         """The first step at this generation's size is made."""
@@ -67,13 +67,20 @@ class Story:
         """Whether a rank said that training is done: the others end too, each in its own time."""
         return any(said.get("outcome") == DONE for said in self._ends)
 
-    def all_ended(self, *, stopping: bool) -> End:
-        """How the segment ended, now that no rank is left."""
+    def all_ended(self, *, stopping: bool, clean: bool) -> End:
+        """How the segment ended, now that no rank is left.
+
+        Args:
+            stopping: whether a stop was asked for.
+            clean: whether all ranks ended with 0; without a word of theirs that means done.
+        """
         ends = {said.get("outcome"): said for said in reversed(self._ends)}
         for outcome in (DONE, STOPPED):
             if outcome in ends:
                 said = ends[outcome]
                 return End(outcome, int(said["step"]), float(said["epoch"]), str(said.get("message") or ""))
+        if clean and not ends:
+            return End(STOPPED if stopping else DONE, self._step, self._epoch, "")
         message = str(ends.get(FAILED, {}).get("message") or "all ranks ended without saying why")
         return self.failed(f"stop asked for, but {message}" if stopping else message)
 
