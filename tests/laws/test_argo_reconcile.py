@@ -140,6 +140,6 @@ def test_stopped_workflow_starts_nothing_but_its_exit_handler(document: Object, 
 
     asked = {bench.pod(node)["metadata"]["name"] for node in running}
     exit_pods = {bench.pod("w.onExit")["metadata"]["name"]} if "w.onExit" in bench.nodes else set[str]()
-    assert asked <= set(bench.deleted)
+    assert asked <= set(bench.ended)
     assert set(bench.pods) - made <= exit_pods
     assert bench.status["phase"] in ENDED

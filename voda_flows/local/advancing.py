@@ -10,11 +10,12 @@ import copy
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from scheduler_core.errors import Conflict, NotFound
 from voda_flows.local.argo import Advance, TemplateSource, advance
-from voda_flows.local.kubelet import WORKFLOW
+from voda_flows.local.kubelet import END, WORKFLOW
 from voda_flows.local.store import LocalStore
 from voda_flows.objects import Key, Object, format_time
 
@@ -97,6 +98,8 @@ class Workflows:
                     log.info("workflow=%s/%s phase=%s", key.namespace, key.name, phase)
         except (Conflict, NotFound):
             return False
+        for name in step.end:
+            self._end_pod(key.namespace, name)
         for name in step.delete:
             self._delete_pod(key.namespace, name)
         return True
@@ -109,6 +112,11 @@ class Workflows:
             self.store.remove(key, uid=workflow["metadata"]["uid"])
             log.info("workflow=%s/%s removed", key.namespace, key.name)
         return True
+
+    def _end_pod(self, namespace: str, name: str) -> None:
+        """Have a pod's processes ended; the pod stays, with its log."""
+        with suppress(NotFound):
+            self.store.merge_patch("Pod", namespace, name, {"metadata": {"annotations": {END: "true"}}})
 
     def _delete_pod(self, namespace: str, name: str) -> None:
         try:

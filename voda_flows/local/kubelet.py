@@ -21,6 +21,8 @@ from voda_flows.local.pods import Pods, choose_address
 from voda_flows.local.store import LocalStore
 from voda_flows.objects import Key, Object, format_time, key_of
 
+END = "voda.dev/end"
+"""Annotation of a pod whose processes are to end while the pod itself stays."""
 WORKFLOW = "workflows.argoproj.io/workflow"
 DEVICES_LIMIT_S = 20
 
@@ -85,14 +87,18 @@ class Kubelet:
                 self._start(pod)
 
     def end(self, unseen: set[tuple[str, str]]) -> None:
-        """End pods that were deleted, and take away those that have ended.
+        """End pods that were deleted or are told to, and take away the deleted ones that have ended.
 
         Args:
             unseen: (namespace, name) of Workflows that have not taken note of their pods' ends yet: these stay.
         """
         for key, pod in self.store.snapshot("Pod").items():
             metadata = pod["metadata"]
-            if "deletionTimestamp" not in metadata or not self.pods.end(pod):
+            if "deletionTimestamp" not in metadata:
+                if END in (metadata.get("annotations") or {}):
+                    self.pods.end(pod)
+                continue
+            if not self.pods.end(pod):
                 continue
             if (key.namespace, (metadata.get("labels") or {}).get(WORKFLOW)) not in unseen:
                 self.pods.forget(metadata["uid"])

@@ -57,6 +57,8 @@ class SmallWorld:
         for pod in found.create:
             self._start(deepcopy(pod))
         self.workflow = found.workflow
+        for name in found.end:
+            self.dismiss(name)
         for name in found.delete:
             self.delete_pod(name)
         return found.again_s

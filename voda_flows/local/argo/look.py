@@ -75,7 +75,8 @@ def _end_after_stop(run: Run, name: str, pod: Object) -> None:
     if not is_fulfilled(run.tree.at(name)):
         run.tree.mark(name, "Failed", f"workflow shutdown with strategy:  {run.shutdown}")
     if not pod["metadata"].get("deletionTimestamp"):
-        run.delete[pod["metadata"]["name"]] = None
+        wanted = run.end if (pod.get("status") or {}).get("phase") == "Running" else run.delete
+        wanted[pod["metadata"]["name"]] = None
 
 
 def workflow_deadline(spec: Object, started: str) -> datetime | None:

@@ -33,10 +33,15 @@ MAX_ROUNDS = 1000  # looks until nothing changes any more; a Workflow of that ma
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advance:
-    """What is to be done: keep ``workflow``, make and end pods, look again after ``again_s`` at the latest."""
+    """What is to be done: keep ``workflow``, make and end pods, look again after ``again_s`` at the latest.
+
+    ``end`` are pods whose processes are to end while their objects stay, with log and exit code; ``delete`` are pods
+    that have not begun, and go.
+    """
 
     workflow: Object
     create: tuple[Object, ...] = ()
+    end: tuple[str, ...] = ()
     delete: tuple[str, ...] = ()
     again_s: float | None = None
 
@@ -56,7 +61,7 @@ def advance(workflow: Object, pods: Mapping[str, Object], templates: TemplateSou
     """
     status = workflow.get("status") or {}
     if status.get("phase") in WORKFLOW_ENDED:
-        return Advance(workflow=workflow, delete=_left_over(pods) if workflow["spec"].get("shutdown") else ())
+        return _left_over(workflow, pods)
     try:
         run = _begin(workflow, pods, templates, now)
     except InvalidValue as error:
@@ -68,6 +73,7 @@ def advance(workflow: Object, pods: Mapping[str, Object], templates: TemplateSou
     return Advance(
         workflow=_kept(run, end),
         create=tuple(run.create.values()),
+        end=tuple(run.end),
         delete=tuple(run.delete),
         again_s=None if end else run.again_s,
     )
@@ -219,10 +225,14 @@ def _refused(workflow: Object, message: str, now: datetime) -> Object:
     return _labelled({**workflow, "status": status})
 
 
-def _left_over(pods: Mapping[str, Object]) -> tuple[str, ...]:
-    """Pods of an ended Workflow that still run."""
-    return tuple(
-        name
-        for name, pod in pods.items()
-        if (pod.get("status") or {}).get("phase") not in ENDED and not pod["metadata"].get("deletionTimestamp")
-    )
+def _left_over(workflow: Object, pods: Mapping[str, Object]) -> Advance:
+    """What of a stopped Workflow that has ended still runs is to end too."""
+    if not workflow["spec"].get("shutdown"):
+        return Advance(workflow=workflow)
+    live = {name: (pod.get("status") or {}).get("phase") for name, pod in pods.items() if _is_live(pod)}
+    running = tuple(name for name, phase in live.items() if phase == "Running")
+    return Advance(workflow=workflow, end=running, delete=tuple(name for name in live if name not in running))
+
+
+def _is_live(pod: Object) -> bool:
+    return (pod.get("status") or {}).get("phase") not in ENDED and not pod["metadata"].get("deletionTimestamp")

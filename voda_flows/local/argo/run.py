@@ -106,6 +106,7 @@ class Run:
     deadline: datetime | None = None
     taken: frozenset[str] = frozenset()  # names of pods that are another Workflow's, an older one's of this name
     create: dict[str, Object] = field(default_factory=dict)
+    end: dict[str, None] = field(default_factory=dict)
     delete: dict[str, None] = field(default_factory=dict)
     again_s: float | None = None
 

@@ -55,7 +55,7 @@ class Bench:
         self.pods: dict[str, Object] = {}
         self.templates = dict(templates or {})
         self.now = START
-        self.deleted: list[str] = []
+        self.ended: list[str] = []
 
     def look(self, after_s: float = 0.0) -> Advance:
         """One advance, a time after the last; its pods are made and its Workflow is kept."""
@@ -66,7 +66,7 @@ class Bench:
             made["metadata"]["creationTimestamp"] = format_time(self.now)
             assert made["metadata"]["name"] not in self.pods, "a pod was made twice"
             self.pods[made["metadata"]["name"]] = made
-        self.deleted.extend(found.delete)
+        self.ended.extend((*found.end, *found.delete))
         self.workflow = found.workflow
         return found
 

@@ -161,10 +161,22 @@ def test_terminated_workflow_names_its_pods_until_they_have_ended() -> None:
     bench.look()
     bench.workflow = {**bench.workflow, "spec": {**bench.workflow["spec"], "shutdown": "Terminate"}}
 
-    assert (bench.look().delete, bench.status["phase"]) == (("w",), "Failed")
-    assert bench.look().delete == ("w",)
+    assert (bench.look().end, bench.status["phase"]) == (("w",), "Failed")
+    assert bench.look().end == ("w",)
     bench.end("w", 143)
-    assert bench.look().delete == ()
+    assert bench.look().end == ()
+
+
+def test_stop_deletes_what_has_not_begun() -> None:
+    """A pod that runs is ended and stays, with its log; one that waits for a node goes."""
+    bench = Bench(workflow(steps([call("a"), call("b")]), shell()))
+    bench.look()
+    bench.run("a")
+    bench.workflow = {**bench.workflow, "spec": {**bench.workflow["spec"], "shutdown": "Stop"}}
+    found = bench.look()
+
+    names = {node: bench.pod(node)["metadata"]["name"] for node in ("a", "b")}
+    assert (found.end, found.delete) == ((names["a"],), (names["b"],))
 
 
 def test_late_workflow_fails_its_gates_and_starts_nothing() -> None:

@@ -62,7 +62,7 @@ def test_stopped_workflow_ends_its_pods_and_runs_its_exit_handler() -> None:
     bench = running()
     bench.workflow = operate.stop(bench.workflow)
     bench.look()
-    assert bench.deleted == [bench.pod("a")["metadata"]["name"]]
+    assert bench.ended == [bench.pod("a")["metadata"]["name"]]
     assert {name: node.get("message") for name, node in bench.nodes.items() if name.startswith("w[0].")} == {
         "w[0].a": "workflow shutdown with strategy:  Stop",
         "w[0].g": "Stopped with strategy 'Stop'",
