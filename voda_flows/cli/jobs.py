@@ -11,7 +11,7 @@ from voda_flows.config import DEFAULT_NAMESPACE, near_miss
 from voda_flows.local.store import LocalStore
 from voda_flows.objects import Object
 from voda_flows.report.files import job_folder, read_files
-from voda_flows.report.lives import JobLife, lives
+from voda_flows.report.lives import ENDED, JobLife, lives
 from voda_flows.report.times import seconds
 from voda_flows.workflows.parameters import JOB_TEMPLATE, PARAMETERS
 
@@ -95,7 +95,7 @@ def everything(store: LocalStore, namespace: str | None, labels: dict[str, str] 
 
 def _with_progress(life: JobLife, home: Path) -> JobLife:
     """A job between two segments with the progress of its checkpoint: only a driver at work says how much is left."""
-    if life.phase not in ("Queued", "Starting", "Stopping") or len(life.segments) < 2:
+    if life.phase in ENDED or life.counted:
         return life
     for files in reversed(read_files(job_folder(home, life)).values()):
         epoch, step = files.end.get("epoch"), files.end.get("step")

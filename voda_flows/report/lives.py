@@ -87,6 +87,7 @@ class JobLife:
         ended_s: When it ended, None before.
         done: Steps of its drivers done, out of ``total`` (0 when unknown).
         total: Steps of its drivers in all.
+        counted: Whether a driver is at work and has said how much is left; else ``total`` is what was done.
         segments: By number.
     """
 
@@ -102,6 +103,7 @@ class JobLife:
     ended_s: float | None
     done: int
     total: int
+    counted: bool = False
     segments: tuple[Segment, ...]
 
     @property
@@ -184,6 +186,7 @@ def _life(nodes: Tree, root: Object, pods: Mapping[str, Object]) -> JobLife:
         ended_s=_ended_s(nodes.workflow, root, phase),
         done=sum(done for done, _ in drivers),
         total=sum(total for _, total in drivers),
+        counted=any(_is(node, "driver") and node.get("phase") == "Running" and any(_counts(node)) for node in inside),
         segments=segments,
     )
 
