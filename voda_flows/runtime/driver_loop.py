@@ -376,6 +376,6 @@ class Driver:
             return "stopping" if self._end.outcome == STOPPED else self._end.outcome
         if not self._begun:
             return "waiting"
-        if self._stopping:
+        if self._stopping or self._story.is_done:
             return "stopping"
         return "resetting" if self._world.making else "training"
