@@ -37,6 +37,9 @@ def run(arguments: Sequence[str]) -> int:
         # Not `list(...)`: once that verb is imported, the name is its module here.
         code = voda.main(args=[*arguments], prog_name="voda", standalone_mode=False)
         sys.stdout.flush()
+    except click.exceptions.NoArgsIsHelpError as wrong:
+        click.echo(wrong.format_message(), err=True)
+        return wrong.exit_code
     except click.ClickException as wrong:
         return _usage(wrong)
     except (click.Abort, KeyboardInterrupt):

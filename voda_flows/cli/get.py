@@ -15,7 +15,7 @@ from voda_flows.report.gather import gather
 from voda_flows.report.lives import JobLife
 from voda_flows.report.record import JobRecord
 from voda_flows.report.table import metric
-from voda_flows.report.times import short, text
+from voda_flows.report.times import many, short, text
 
 
 @verb(
@@ -89,7 +89,7 @@ def _asked(life: JobLife) -> str:
     asked = life.asked
     queue, priority = asked.get("queue", "default"), asked.get("priority", "normal")
     kind = f" of {asked['gpu-type']}" if asked.get("gpu-type") else ""
-    return f"{life.asks} GPUs{kind}, {asked.get('epochs', '1')} epochs, queue {queue}, priority {priority}"
+    return f"{many(life.asks)}{kind}, {asked.get('epochs', '1')} epochs, queue {queue}, priority {priority}"
 
 
 def _has(life: JobLife) -> str:
@@ -98,13 +98,15 @@ def _has(life: JobLife) -> str:
     for held in life.holding:
         by_node.setdefault(held.node, []).extend(str(slot) for slot in held.slots)
     where = "; ".join(f"{node} slot {','.join(sorted(slots))}" for node, slots in sorted(by_node.items()))
-    return f"{life.gpus} GPUs: {where}" if by_node else ""
+    return f"{many(life.gpus)}: {where}" if by_node else ""
 
 
 def _progress(job: JobRecord) -> str:
     """How far it is."""
     life, last = job.life, job.rows[-1] if job.rows else {}
-    epoch = f", epoch {last['epoch']} of {life.asked.get('epochs', '1')}" if "epoch" in last else ""
+    epochs = int(life.asked.get("epochs", "1") or 1)
+    # Rows count from 0, people from 1.
+    epoch = f", epoch {min(int(last['epoch']) + 1, epochs)} of {epochs}" if "epoch" in last else ""
     steps = f" ({life.done} of {life.total} steps)" if life.total else ""
     return f"{life.fraction:.0%}{steps}{epoch}"
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from voda_flows.objects import Object
 from voda_flows.report.files import SegmentFiles
 from voda_flows.report.lives import ENDED, JobLife, Segment
+from voda_flows.report.times import many
 
 #: Workers made this soon after a grant are those of the grant.
 _AT_ONCE_S = 2.0
@@ -53,7 +54,7 @@ def events(life: JobLife, files: Mapping[int, SegmentFiles]) -> tuple[Event, ...
     Returns:
         The events; a segment that was stopped to be resumed later ends in one ``preempt``.
     """
-    found = [Event(at_s=life.submitted_s, kind="submit", text=f"submitted, asks for {life.asks} GPUs")]
+    found = [Event(at_s=life.submitted_s, kind="submit", text=f"submitted, asks for {many(life.asks)}")]
     for segment in life.segments:
         found += _of_segment(segment, files.get(segment.number, SegmentFiles()), later=segment is not life.segments[-1])
     if life.phase in ENDED and life.ended_s is not None:
@@ -74,7 +75,7 @@ def _of_segment(segment: Segment, files: SegmentFiles, *, later: bool) -> list[E
                 kind="grant",
                 segment=segment.number,
                 to_size=gpus,
-                text=f"granted {gpus} GPUs on {nodes or 'no node yet'}",
+                text=f"granted {many(gpus)} on {nodes or 'no node yet'}",
             )
         )
     found += [_resize(segment.number, record) for record in files.resizes if record.get("kind") != "stop"]

@@ -1,4 +1,4 @@
-"""Times in objects (RFC 3339 text) as seconds since the epoch, and seconds as people read them."""
+"""Times in objects (RFC 3339 text) as seconds since the epoch; seconds and amounts as people read them."""
 
 from __future__ import annotations
 
@@ -37,6 +37,15 @@ def text(time_s: float) -> str:
     '1970-01-01T00:01:00Z'
     """
     return datetime.fromtimestamp(time_s, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def many(gpus: int | str) -> str:
+    """So many GPUs.
+
+    >>> many(1), many("1-4")
+    ('1 GPU', '1-4 GPUs')
+    """
+    return f"{gpus} GPU" if str(gpus) == "1" else f"{gpus} GPUs"
 
 
 def short(duration_s: float | None) -> str:
