@@ -38,7 +38,7 @@ def left_of(folder: Path) -> list[str]:
     return found
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1600)
 def test_the_demo_shows_what_it_must_and_leaves_nothing_running(tmp_path: Path) -> None:
     """Exit 0, every figure holds, report and record are there, state and processes are gone."""
     folder = tmp_path / "demo"

@@ -31,7 +31,7 @@ NODES: Final = "2x2"
 SETTINGS: Final = {"decide_interval_s": "5"}
 #: An event that does not come in this time never will; the demo goes on, and its record will not hold.
 PATIENCE_S: Final = 180.0
-LIMIT_S: Final = 900.0
+LIMIT_S: Final = 1500.0
 #: A demo that is interrupted need not write checkpoints.
 _DRAIN_S: Final = 2.0
 NAMESPACE: Final = "default"
