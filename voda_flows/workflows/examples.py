@@ -111,12 +111,12 @@ EXAMPLES: tuple[Example, ...] = (
     ),
     Example(
         workflow=_job(
-            "text", f"{CHARTRANSFORMER} --text-bytes 150000", epochs="5", min_gpus="1", max_gpus="2", category="text"
+            "text", f"{CHARTRANSFORMER} --text-bytes 100000", epochs="4", min_gpus="1", max_gpus="2", category="text"
         ),
         header="A character transformer on 1 to 2 GPUs; it gives one back when others need it.",
     ),
     Example(
-        workflow=_job("rigid", f"{DIGITS} --repeat 2", epochs="12", min_gpus="2", max_gpus="2", category="digits"),
+        workflow=_job("rigid", f"{DIGITS} --repeat 2", epochs="10", min_gpus="2", max_gpus="2", category="digits"),
         header="A rigid job: min-gpus equals max-gpus, so it gets 2 GPUs or waits.",
     ),
     Example(
