@@ -24,7 +24,7 @@ def _back(status: dict[str, Any]) -> bool:
 
 
 def test_a_job_grows_and_shrinks_without_losing_a_step(agents: WarmAgents, tmp_path: Path) -> None:
-    """A worker that is added trains with the others, one that is dropped drains and its agent leaves with 0."""
+    """A worker that is added trains with the others; one that is dropped leaves with 0, and may come again."""
     with job(agents, tmp_path, FOREVER) as made:
         driver = made.started("w0", "w1")
         made.agent("w2")
@@ -39,8 +39,24 @@ def test_a_job_grows_and_shrinks_without_losing_a_step(agents: WarmAgents, tmp_p
         assert [record["steps_lost"] for record in status["resizes"]] == [0, 0, 0]
         assert made.workers["w0"].wait() == 0
         assert status["world_size"] == 2
+        made.agent("w0")
+        made.await_warm("w0")
+        made.allocate("w0", "w1", "w2")
+        status = until_acknowledged(driver, 4)
+        assert _changes(status)[-1] == ("grow", 2, 3)
         kept = [json.loads(line) for line in (made.segment / "resizes.jsonl").read_text().splitlines()]
         assert kept == status["resizes"]
+
+
+def test_silence_is_not_death(agents: WarmAgents, tmp_path: Path) -> None:
+    """Driver and agents hear from each other however much or little there is to say."""
+    with job(agents, tmp_path, FOREVER, VODA_AGENT_TIMEOUT="1") as made:
+        driver = made.started("w0", "w1")
+
+        status = until_status(driver, lambda found: found["step"] >= 100, "2 s of training")
+
+        assert _changes(status) == [("start", 0, 2)]
+        assert [pod.process.poll() for pod in made.workers.values()] == [None, None]
 
 
 @pytest.mark.parametrize("victim", ["first", "last"])

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
+import socket
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.agents import WarmAgents
-from tests.e2e.rig import FOREVER, KEY, TRAIN, job, until, until_acknowledged, until_status
+from tests.e2e.rig import FOREVER, KEY, TRAIN, WARM_LIMIT_S, job, until, until_acknowledged, until_status
 
 
 def test_training_that_is_done_ends_everything_with_0(agents: WarmAgents, tmp_path: Path) -> None:
@@ -42,6 +44,22 @@ def test_a_stop_leaves_a_checkpoint_of_one_step(agents: WarmAgents, tmp_path: Pa
         assert [pod.wait() for pod in made.workers.values()] == [0, 0]
 
 
+@pytest.mark.parametrize("workers", [("w2",), ("w0",)], ids=["all replaced", "below the least"])
+def test_what_cannot_be_done_in_place_is_a_stop(agents: WarmAgents, tmp_path: Path, workers: tuple[str, ...]) -> None:
+    """Replacing every worker at once, or going below the least size, leaves a checkpoint for the next segment."""
+    with job(agents, tmp_path, FOREVER) as made:
+        least = 1 if workers == ("w2",) else 2
+        driver = made.started("w0", "w1", min_workers=least)
+        made.agent("w2")
+        made.await_warm("w2")
+
+        made.allocate(*workers, min_workers=least)
+
+        assert driver.wait() == 0
+        assert made.end_json()["outcome"] == "stopped"
+        assert list(made.segment.glob("step-*/manifest.json"))
+
+
 def test_sigterm_to_an_agent_drains_its_worker(agents: WarmAgents, tmp_path: Path) -> None:
     """A pod that is deleted leaves the world in place, without a step lost."""
     with job(agents, tmp_path, FOREVER) as made:
@@ -71,9 +89,12 @@ def test_a_script_that_fails_fails_the_segment(agents: WarmAgents, tmp_path: Pat
 def test_a_command_that_is_no_python_script_is_execd(agents: WarmAgents, tmp_path: Path) -> None:
     """It trains all the same, from a cold start, and the log says so."""
     with job(agents, tmp_path, f"OMP_NUM_THREADS=1 {TRAIN} 5 0.01") as made:
-        driver = made.started("w0")
+        made.agent("w0")
+        driver = made.driver()
+        made.await_warm("w0")
+        made.allocate("w0")
 
-        assert driver.wait() == 0
+        assert driver.wait(WARM_LIMIT_S) == 0
         assert "warm=False" in made.workers["w0"].text()
 
 
@@ -107,13 +128,16 @@ def test_a_stop_before_the_start_ends_with_0_and_no_folder(agents: WarmAgents, t
 
 
 def test_a_driver_with_a_foreign_key_is_refused(agents: WarmAgents, tmp_path: Path) -> None:
-    """The agent starts nothing for it, and no log shows a key."""
+    """The agent starts nothing for it, nor for noise, and no log shows a key."""
     with job(agents, tmp_path, FOREVER, VODA_AGENT_TIMEOUT="1") as made:
         agent = made.agent("w0")
         foreign = "f0" * 32
         (tmp_path / "foreign").write_text(foreign)
         driver = made.driver(VODA_KEY_FILE=str(tmp_path / "foreign"))
         made.await_warm("w0")
+        for noise in (b"GET / HTTP/1.1\r\n\r\n", b"\xff" * 200_000, b'{"type": "prove"}\n'):
+            with socket.create_connection((agent.address, 7070)) as stranger, contextlib.suppress(OSError):
+                stranger.sendall(noise)
 
         made.allocate("w0")
 

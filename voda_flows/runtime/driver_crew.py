@@ -29,14 +29,22 @@ class Crew:
         self._roster, self._terms = roster, terms
         self._command, self._environment = command, environment
 
-    def begin(self, worker: Worker, cause_s: float, link: AgentLink | None = None) -> None:
-        """Begin a life of a worker: over the connection that there is, else over a new one."""
-        life = self._roster.begin(worker, cause_s)
-        life.link = link or AgentLink(worker, self._terms)
-        if link is None:
-            life.link.open()
-        else:
+    def begin(self, worker: Worker, cause_s: float) -> None:
+        """Begin a life of a worker that a document names, over a connection of its own."""
+        self._connect(self._roster.begin(worker, cause_s))
+
+    def begin_again(self, failed: Life) -> None:
+        """Begin the next life of a worker, over the connection of the failed one while that is good."""
+        life = self._roster.begin(failed.worker, time.time(), after_crash=True)
+        if failed.link is not None and failed.link.alive:
+            life.link = failed.link
             self.start_ranks(life)
+        else:
+            self._connect(life)
+
+    def _connect(self, life: Life) -> None:
+        life.link = AgentLink(life.worker, self._terms)
+        life.link.open()
 
     def start_ranks(self, life: Life) -> None:
         """Have the ranks of a life started; they come to the door by themselves."""
@@ -71,7 +79,7 @@ class Crew:
             return
         elif self._roster.may_restart(life):
             life.phase = GONE
-            self.begin(life.worker, time.time(), life.link if life.link and life.link.alive else None)
+            self.begin_again(life)
         else:
             LOG.error("worker given up id=%s restarts=%d", life.worker.id, self._roster.restarts[life.worker.id])
             self.dismiss(life)

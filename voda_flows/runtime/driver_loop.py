@@ -128,14 +128,26 @@ class Driver:
             slots = min((worker.slots for worker in allocation.workers), default=1)
             events = LauncherEvents(self._queue, self._mark_removed)
             self._launcher = open_launcher(self._environment, allocation.min_workers * slots, events)
-        if allocation.stop or len(allocation.workers) < allocation.min_workers:
-            self._stop("the document says so" if allocation.stop else "fewer workers than the job's least")
+        why = self._why_stop(allocation)
+        if why is not None:
+            self._stop(why)
             return
         for worker_id in self._roster.departures(allocation):
             self._crew.drop(worker_id)
         for worker in self._roster.arrivals(allocation):
             self._crew.begin(worker, self._document_s)
         self._allow()
+
+    def _why_stop(self, allocation: Allocation) -> str | None:
+        """Why a document is obeyed by a checkpoint and an end; None when it can be followed in place."""
+        if allocation.stop:
+            return "the document says so"
+        if len(allocation.workers) < allocation.min_workers:
+            return "the document names fewer workers than the job's least"
+        named = {worker.id for worker in allocation.workers}
+        if self._begun and not any(life.phase == RUNNING and life.worker.id in named for life in self._roster):
+            return "no rank would stay that has the state"
+        return None
 
     def _allow(self) -> None:
         if self._launcher is not None:
@@ -236,7 +248,7 @@ class Driver:
         for life in newcomers:
             if life is not None:
                 life.phase = RUNNING
-        returned = [life.cause_s for life in newcomers if life is not None and life.number > 1]
+        returned = [life.cause_s for life in newcomers if life is not None and life.after_crash]
         crashed_s = self._crashed_s or min(returned, default=None)
         generation = self._allocation.generation if self._allocation else 0
         self._resizes.begin(Resize(

@@ -35,6 +35,7 @@ class Life:
         worker: The worker as the document names it.
         host: The life's host id.
         number: 1 for the first.
+        after_crash: Whether it stands in for one that failed.
         link: Connection to its agent.
         phase: One of the phases above.
         ready: Slots whose ranks stand at the door.
@@ -45,6 +46,7 @@ class Life:
     worker: Worker
     host: str
     number: int
+    after_crash: bool = False
     link: AgentLink | None = None
     phase: str = CONNECTING
     ready: set[int] = field(default_factory=set)
@@ -80,7 +82,7 @@ class Roster:
         """The latest life of each worker, in order of their first document."""
         return iter(list(self._lives.values()))
 
-    def begin(self, worker: Worker, now_s: float) -> Life:
+    def begin(self, worker: Worker, now_s: float, *, after_crash: bool = False) -> Life:
         """A new life of a worker."""
         old = self._lives.get(worker.id)
         if old is not None and old.phase != GONE:
@@ -89,7 +91,9 @@ class Roster:
         host = worker.id if number == 1 else f"{worker.id}.{number}"
         self._dropped.discard(worker.id)
         self.restarts.setdefault(worker.id, 0)
-        life = self._lives[worker.id] = Life(worker=worker, host=host, number=number, cause_s=now_s)
+        life = self._lives[worker.id] = Life(
+            worker=worker, host=host, number=number, after_crash=after_crash, cause_s=now_s
+        )
         return life
 
     def may_restart(self, life: Life) -> bool:
