@@ -86,7 +86,7 @@ def _evaluate() -> Script:
 def _pipeline() -> Workflow:
     """A user's own Workflow, in which training is one step of three."""
     train = {
-        "command": DIGITS,
+        "command": f"{DIGITS} --repeat 3",
         "epochs": "{{steps.prepare.outputs.parameters.epochs}}",
         "min-gpus": "1",
         "max-gpus": "2",
@@ -105,7 +105,7 @@ def _pipeline() -> Workflow:
 
 EXAMPLES: tuple[Example, ...] = (
     Example(
-        workflow=_job("digits", f"{DIGITS} --repeat 4", epochs="40", min_gpus="1", max_gpus="4", category="digits"),
+        workflow=_job("digits", f"{DIGITS} --repeat 8", epochs="40", min_gpus="1", max_gpus="4", category="digits"),
         header="An elastic job: trains on 1 to 4 GPUs and takes what is idle.\n"
         "Submit it: voda submit templates/examples/digits.yaml --watch",
     ),
