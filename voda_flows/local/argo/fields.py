@@ -1,7 +1,8 @@
 """The fields that a Workflow may have: which Argo knows, which of them local mode does, and of what type they are.
 
-Tables only; ``schema.py`` checks documents against them. A field that Argo knows and local mode does not is NO: it
-is refused by name, so nobody believes that it is obeyed.
+Tables only; ``schema.py`` checks documents against them. A field that Argo or Kubernetes knows and local mode does not
+is NO: it is refused by name, so nobody believes that it is obeyed. ANY is either obeyed or asks for nothing that one
+machine could withhold (an image's pull secrets, tolerations where no node has a taint).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ ANY = "any"  # taken over as it is
 NO = "no"  # known to Argo, not supported in local mode
 QUANTITY = "quantity"
 MAP = {"*": SCALAR}
+GPU = "nvidia.com/gpu"
 
 Fields = Mapping[str, Any]
 
@@ -35,20 +37,46 @@ ENV: Fields = {
                   **_many(NO, "resourceFieldRef", "fileKeyRef")},
 }  # fmt: skip
 
+# Slots of a virtual node are counted; CPU and memory are the machine's, and nothing holds a process back from them.
+AMOUNTS: Fields = {**_many(QUANTITY, GPU, "cpu", "memory", "ephemeral-storage"), "*": NO}
+
+# How soon and how often a probe asks is not taken literally: local mode asks at every look.
+PROBE: Fields = {
+    "tcpSocket": {"port": NUMBER, "host": NO},
+    **_many(NUMBER, "periodSeconds", "timeoutSeconds", "failureThreshold"),
+    **_many(NO, "exec", "grpc", "httpGet", "initialDelaySeconds", "successThreshold", "terminationGracePeriodSeconds"),
+}
+
 CONTAINER: Fields = {
-    **_many(TEXT, "name", "image", "workingDir", "imagePullPolicy", "terminationMessagePath",
-            "terminationMessagePolicy"),
+    **_many(TEXT, "name", "image", "workingDir", "imagePullPolicy"),
     "command": [TEXT],
     "args": [TEXT],
     "env": [ENV],
     "ports": [ANY],
-    "resources": {"limits": {"*": QUANTITY}, "requests": {"*": QUANTITY}, "claims": NO},
+    "resources": {"limits": AMOUNTS, "requests": AMOUNTS, "claims": NO},
     "volumeMounts": [{**_many(TEXT, "name", "mountPath", "subPath"), "readOnly": TRUTH,
                       **_many(NO, "subPathExpr", "mountPropagation", "recursiveReadOnly")}],
-    **_many(ANY, "readinessProbe", "securityContext"),
-    **_many(TRUTH, "stdin", "stdinOnce", "tty"),
-    **_many(NO, "envFrom", "lifecycle", "livenessProbe", "startupProbe", "volumeDevices", "resizePolicy",
-            "restartPolicy", "restartPolicyRules"),
+    "readinessProbe": PROBE,
+    **_many(NO, "envFrom", "lifecycle", "livenessProbe", "resizePolicy", "restartPolicy", "restartPolicyRules",
+            "securityContext", "startupProbe", "stdin", "stdinOnce", "terminationMessagePath",
+            "terminationMessagePolicy", "tty", "volumeDevices"),
+}  # fmt: skip
+
+VOLUME: Fields = {
+    "name": TEXT,
+    "persistentVolumeClaim": {"claimName": TEXT, "readOnly": TRUTH},
+    "emptyDir": _many(NO, "medium", "sizeLimit"),
+    "hostPath": {"path": TEXT, "type": NO},
+    "secret": {"secretName": TEXT, "optional": TRUTH, "items": [{**_many(TEXT, "key", "path"), "mode": NO}],
+               "defaultMode": NO},
+    "configMap": {"name": TEXT, "optional": TRUTH, "items": [{**_many(TEXT, "key", "path"), "mode": NO}],
+                  "defaultMode": NO},
+    "downwardAPI": {"items": [{"path": TEXT, "fieldRef": FIELD_REF, **_many(NO, "mode", "resourceFieldRef")}],
+                    "defaultMode": NO},
+    **_many(NO, "awsElasticBlockStore", "azureDisk", "azureFile", "cephfs", "cinder", "csi", "ephemeral", "fc",
+            "flexVolume", "flocker", "gcePersistentDisk", "gitRepo", "glusterfs", "image", "iscsi", "nfs",
+            "photonPersistentDisk", "portworxVolume", "projected", "quobyte", "rbd", "scaleIO", "storageos",
+            "vsphereVolume"),
 }  # fmt: skip
 
 VALUE_FROM: Fields = {
@@ -75,14 +103,30 @@ RETRY: Fields = {
     "affinity": NO,
 }
 
-POD_LEVEL: Fields = {
+# What a template, a Workflow and a pod's spec have in common.
+SCHEDULING: Fields = {
     "nodeSelector": MAP,
     "tolerations": [ANY],
-    **_many(ANY, "affinity", "securityContext", "hostAliases"),
-    **_many(TEXT, "serviceAccountName", "schedulerName", "priorityClassName", "podSpecPatch"),
+    "serviceAccountName": TEXT,
     "automountServiceAccountToken": TRUTH,
-    "volumes": [ANY],
+    "volumes": [VOLUME],
+    **_many(NO, "affinity", "hostAliases", "priorityClassName", "schedulerName", "securityContext"),
 }
+POD_LEVEL: Fields = {**SCHEDULING, "podSpecPatch": TEXT}
+
+# A pod's spec as a ``podSpecPatch`` may leave it.
+POD_SPEC: Fields = {
+    **SCHEDULING,
+    "containers": [CONTAINER],
+    **_many(TEXT, "nodeName", "restartPolicy"),
+    **_many(NUMBER, "activeDeadlineSeconds", "terminationGracePeriodSeconds"),
+    "hostNetwork": TRUTH,
+    "imagePullSecrets": ANY,
+    **_many(NO, "dnsConfig", "dnsPolicy", "enableServiceLinks", "ephemeralContainers", "hostIPC", "hostPID",
+            "hostUsers", "hostname", "initContainers", "os", "overhead", "preemptionPolicy", "priority",
+            "readinessGates", "resourceClaims", "resources", "runtimeClassName", "schedulingGates", "serviceAccount",
+            "setHostnameAsFQDN", "shareProcessNamespace", "subdomain", "topologySpreadConstraints"),
+}  # fmt: skip
 
 STEP: dict[str, Any] = {
     **_many(TEXT, "name", "template"),
@@ -119,7 +163,7 @@ TEMPLATE: Fields = {
 STEP["inline"] = TASK["inline"] = TEMPLATE
 
 SPEC: Fields = {
-    **_many(TEXT, "entrypoint", "onExit", "shutdown", "podPriorityClassName", "dnsPolicy"),
+    **_many(TEXT, "entrypoint", "onExit", "shutdown"),
     "arguments": ARGUMENTS,
     "templates": [TEMPLATE],
     "workflowTemplateRef": {"name": TEXT, "clusterScope": NO},
@@ -132,10 +176,10 @@ SPEC: Fields = {
     **POD_LEVEL,
     "hostNetwork": TRUTH,
     "priority": NUMBER,
-    # What becomes of a Workflow that has ended, and what has no meaning on one machine: taken note of, not obeyed.
-    **_many(ANY, "ttlStrategy", "podGC", "imagePullSecrets", "dnsConfig", "volumeClaimGC", "archiveLogs"),
-    **_many(NO, "artifactGC", "artifactRepositoryRef", "executor", "metrics", "parallelism", "podDisruptionBudget",
-            "retryStrategy", "synchronization", "templateDefaults", "volumeClaimTemplates"),
+    "imagePullSecrets": ANY,
+    **_many(NO, "archiveLogs", "artifactGC", "artifactRepositoryRef", "dnsConfig", "dnsPolicy", "executor", "metrics",
+            "parallelism", "podDisruptionBudget", "podGC", "podPriorityClassName", "retryStrategy", "synchronization",
+            "templateDefaults", "ttlStrategy", "volumeClaimGC", "volumeClaimTemplates"),
 }  # fmt: skip
 
 WORKFLOW: Fields = {**_many(TEXT, "apiVersion", "kind"), **_many(ANY, "metadata", "status"), "spec": SPEC}

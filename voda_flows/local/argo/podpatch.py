@@ -1,7 +1,7 @@
 """``podSpecPatch``: a strategic merge of a pod's spec, as Kubernetes defines it for lists that have a key.
 
 In: a pod's spec and the patch as JSON or YAML text; out: the patched spec. Containers, volumes and the like are
-matched by name, mounts by path; other lists are replaced whole.
+matched by name, mounts by path; other lists are replaced whole. What a patch may bring is for ``schema.py`` to say.
 """
 
 from __future__ import annotations

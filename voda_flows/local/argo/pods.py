@@ -15,6 +15,7 @@ from typing import Any
 from scheduler_core.errors import InvalidValue
 from voda_flows.local.argo.names import node_id, text
 from voda_flows.local.argo.podpatch import patched
+from voda_flows.local.argo.schema import check_pod_spec
 from voda_flows.objects import Object
 
 WORKFLOW_LABEL = "workflows.argoproj.io/workflow"
@@ -27,10 +28,9 @@ PROGRESS_ENV = {"name": "ARGO_PROGRESS_FILE", "value": "/var/run/argo/progress"}
 
 # Fields of a template or a Workflow's spec that go to the pod's spec under the same name; the template's come first.
 POD_FIELDS = (
-    "nodeSelector", "tolerations", "affinity", "schedulerName", "priorityClassName", "serviceAccountName",
-    "automountServiceAccountToken", "securityContext", "hostAliases",
+    "nodeSelector", "tolerations", "serviceAccountName", "automountServiceAccountToken",
 )  # fmt: skip
-WORKFLOW_POD_FIELDS = ("imagePullSecrets", "hostNetwork", "dnsPolicy", "dnsConfig")
+WORKFLOW_POD_FIELDS = ("imagePullSecrets", "hostNetwork")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ def build_pod(request: PodRequest, template: Object, workflow: Object, spec: Obj
     """The pod object of a node.
 
     Raises:
-        InvalidValue: A mount names no volume, or the ``podSpecPatch`` is none.
+        InvalidValue: A mount names no volume, or the ``podSpecPatch`` is none or brings what local mode does not know.
     """
     return {"apiVersion": "v1", "kind": "Pod", "metadata": _metadata(request, template, workflow, spec),
             "spec": _pod_spec(template, spec)}  # fmt: skip
@@ -98,9 +98,11 @@ def _pod_spec(template: Object, spec: Object) -> Object:
             pod[field] = value
     if "activeDeadlineSeconds" in template:
         pod["activeDeadlineSeconds"] = int(text(template["activeDeadlineSeconds"]))
-    for patch in (spec.get("podSpecPatch"), template.get("podSpecPatch")):
-        if patch:
-            pod = patched(pod, patch)
+    patches = [patch for patch in (spec.get("podSpecPatch"), template.get("podSpecPatch")) if patch]
+    for patch in patches:
+        pod = patched(pod, patch)
+    if patches:
+        check_pod_spec(pod, "podSpecPatch")
     return pod
 
 

@@ -1,7 +1,7 @@
 """Whether a document has only fields that exist, of the types that they have: what the API server checks.
 
-In: a Workflow's document; out: nothing, or the first fault with its path, in the API server's words where it has
-any. A near miss is named: ``retrystrategy`` -> ``retryStrategy``.
+In: a Workflow's document, or the spec of a pod; out: nothing, or the first fault with its path, in the API server's
+words where it has any. A near miss is named: ``retrystrategy`` -> ``retryStrategy``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from scheduler_core.errors import InvalidValue
-from voda_flows.local.argo.fields import ANY, NO, NUMBER, QUANTITY, SCALAR, TEXT, TRUTH, WORKFLOW
+from voda_flows.local.argo.fields import ANY, NO, NUMBER, POD_SPEC, QUANTITY, SCALAR, TEXT, TRUTH, WORKFLOW
 from voda_flows.objects import Object
 
 NAME = re.compile(r"^[a-zA-Z0-9][-a-zA-Z0-9]*$")
@@ -36,6 +36,24 @@ def check_fields(workflow: Object) -> None:
     for index, template in enumerate((workflow.get("spec") or {}).get("templates") or ()):
         check_template(template, f"spec.templates[{index}]")
     _check(workflow, WORKFLOW, "", _UNSUPPORTED)
+
+
+def check_pod_spec(spec: Object, path: str, *, types: bool = True) -> None:
+    """Check every field of a pod's spec, or of a patch for one.
+
+    Args:
+        spec: The spec, or the patch.
+        path: Where it stands, for messages.
+        types: Whether types are checked too; not where variables stand for values that are filled in later.
+
+    Raises:
+        InvalidValue: With the path of the first fault: unknown, of another type, or not supported in local mode.
+    """
+    for stage in (_UNKNOWN, _TYPES, _UNSUPPORTED) if types else (_UNKNOWN, _UNSUPPORTED):
+        _check(spec, POD_SPEC, path, stage)
+    others = [each.get("name") for each in spec.get("containers") or () if each.get("name") != "main"]
+    if others:
+        raise InvalidValue(f"{path}.containers: expected only 'main', got {others[0]!r}: not supported in local mode")
 
 
 # The API server decodes first (unknown fields), then holds the document against its schema; what local mode does not

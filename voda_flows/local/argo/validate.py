@@ -15,10 +15,11 @@ from voda_flows.local.argo.arguments import EXPANDING, expands
 from voda_flows.local.argo.dag import Graph, graph_of
 from voda_flows.local.argo.expressions import parse
 from voda_flows.local.argo.known import check_tags, outputs_of, own_names, step_names, workflow_names
+from voda_flows.local.argo.podpatch import patched
 from voda_flows.local.argo.retry import POLICIES
 from voda_flows.local.argo.run import POD_KINDS, kind_of
-from voda_flows.local.argo.schema import check_fields
-from voda_flows.local.argo.templates import Templates, TemplateSource, effective_spec
+from voda_flows.local.argo.schema import check_fields, check_pod_spec
+from voda_flows.local.argo.templates import NAMESPACED, Templates, TemplateSource, effective_spec
 from voda_flows.objects import Object
 
 
@@ -91,6 +92,7 @@ class _Check:
     def templates(self) -> None:
         """Check every template, also those that nobody reaches."""
         _check_unique(self._spec.get("templates") or (), "spec.templates[{index}].name")
+        _check_patch(self._spec, "spec")
         for template in self._spec.get("templates") or ():
             self._template(template, self._templates.scope)
 
@@ -114,10 +116,13 @@ class _Check:
             if (scope, name) in self._seen:
                 return
             self._seen.add((scope, name))
+        if scope.startswith(NAMESPACED):  # of another document, whose fields nobody has looked at yet
+            _check_referred(template, scope)
         kind, where = kind_of(template), f"templates.{name or 'inline'}"
         if not kind:
             raise InvalidValue(f"template '{name}' type is unknown")
         _check_retry(template, where)
+        _check_patch(template, where)
         known = self._global | own_names(template)
         if kind == "steps":
             self._steps(template, scope, known)
@@ -219,6 +224,28 @@ def _check_retry(template: Object, where: str) -> None:
             parse(strategy["expression"])
         except InvalidValue as error:
             raise InvalidValue(f"{where}.retryStrategy.expression: {error}") from error
+
+
+def _check_referred(template: Object, scope: str) -> None:
+    try:
+        check_fields({"spec": {"templates": [template]}})
+    except InvalidValue as error:
+        said = str(error).replace("spec.templates[0]", f"templates.{template['name']}")
+        raise InvalidValue(f"workflow template {scope.removeprefix(NAMESPACED)}: {said}") from error
+
+
+def _check_patch(holder: Object, where: str) -> None:
+    """Check what a ``podSpecPatch`` brings; one that is no document before its variables are filled in is left."""
+    patch = holder.get("podSpecPatch")
+    if not patch:
+        return
+    try:
+        spec = patched({"containers": [{"name": "main"}]}, patch)
+    except InvalidValue as error:
+        if "{{" in patch:
+            return  # build_pod checks it then
+        raise InvalidValue(f"{where}.{error}") from error
+    check_pod_spec(spec, f"{where}.podSpecPatch", types=False)
 
 
 def _check_leaf(template: Object, kind: str, where: str) -> None:

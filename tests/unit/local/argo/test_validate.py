@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 import yaml
 
 from scheduler_core.errors import InvalidValue
-from tests.unit.local.argo.builders import call, dag, shell, steps, workflow
+from tests.unit.local.argo.builders import Bench, call, dag, shell, steps, workflow
 from voda_flows.local.argo import validate, validate_template
 from voda_flows.objects import Object
 
@@ -137,6 +138,115 @@ def test_fault_is_refused_with_its_path(document: Object, message: str) -> None:
         validate(document, nothing)
 
     assert str(fault.value) == message
+
+
+MAIN = {"image": "i", "command": ["true"]}
+#: What a container may ask for that this machine does not do, with the path of the part that is not done.
+UNHEEDED: Sequence[tuple[Object, str]] = [
+    ({"envFrom": [{"configMapRef": {"name": "c"}}]}, "envFrom"),
+    ({"securityContext": {"runAsUser": 1}}, "securityContext"),
+    ({"livenessProbe": {"exec": {"command": ["true"]}}}, "livenessProbe"),
+    ({"readinessProbe": {"httpGet": {"port": 80}}}, "readinessProbe.httpGet"),
+    ({"readinessProbe": {"exec": {"command": ["true"]}}}, "readinessProbe.exec"),
+    ({"readinessProbe": {"tcpSocket": {"port": 80}, "initialDelaySeconds": 5}}, "readinessProbe.initialDelaySeconds"),
+    ({"terminationMessagePath": "/dev/x"}, "terminationMessagePath"),
+    ({"tty": True}, "tty"),
+    ({"resources": {"limits": {"amd.com/gpu": "1"}}}, "resources.limits.amd.com/gpu"),
+    ({"volumeMounts": [{"name": "v", "mountPath": "/v", "subPathExpr": "$(X)"}]}, "volumeMounts[0].subPathExpr"),
+]
+
+
+@pytest.mark.parametrize(("fields", "path"), UNHEEDED, ids=[path for _, path in UNHEEDED])
+def test_part_of_a_container_that_would_not_be_heeded_is_refused(fields: Object, path: str) -> None:
+    """In a template and in a podSpecPatch alike: nobody is to believe that it is obeyed."""
+    template = {"name": "main", "container": {**MAIN, **fields}}
+    patch = json.dumps({"containers": [{"name": "main", **fields}]})
+
+    for document, start in (
+        (workflow(template), "spec.templates[0].container"),
+        (workflow(shell(podSpecPatch=patch)), "templates.sh.podSpecPatch.containers[0]"),
+        (workflow(shell(), podSpecPatch=patch), "spec.podSpecPatch.containers[0]"),
+    ):
+        with pytest.raises(InvalidValue) as fault:
+            validate(document, nothing)
+
+        assert str(fault.value) == f"{start}.{path}: not supported in local mode"
+
+
+@pytest.mark.parametrize(
+    ("fields", "path"),
+    [
+        ({"affinity": {"nodeAffinity": {}}}, "affinity"),
+        ({"hostAliases": [{"ip": "1.2.3.4"}]}, "hostAliases"),
+        ({"securityContext": {"runAsNonRoot": True}}, "securityContext"),
+        ({"priorityClassName": "high"}, "priorityClassName"),
+        ({"schedulerName": "mine"}, "schedulerName"),
+        ({"volumes": [{"name": "v", "nfs": {"server": "s", "path": "/"}}]}, "volumes[0].nfs"),
+        ({"volumes": [{"name": "v", "emptyDir": {"medium": "Memory"}}]}, "volumes[0].emptyDir.medium"),
+        ({"volumes": [{"name": "v", "secret": {"secretName": "s", "defaultMode": 292}}]},
+         "volumes[0].secret.defaultMode"),
+    ],
+)  # fmt: skip
+def test_part_of_a_pod_that_would_not_be_heeded_is_refused(fields: Object, path: str) -> None:
+    """In a template, in the Workflow and in a podSpecPatch."""
+    for document, start in (
+        (workflow(shell(**fields)), "spec.templates[0]"),
+        (workflow(shell(), **fields), "spec"),
+        (workflow(shell(podSpecPatch=json.dumps(fields))), "templates.sh.podSpecPatch"),
+    ):
+        with pytest.raises(InvalidValue) as fault:
+            validate(document, nothing)
+
+        assert str(fault.value) == f"{start}.{path}: not supported in local mode"
+
+
+@pytest.mark.parametrize(
+    ("patch", "message"),
+    [
+        (
+            '{"initContainers": [{"name": "i"}]}',
+            "templates.sh.podSpecPatch.initContainers: not supported in local mode",
+        ),
+        (
+            '{"containers": [{"name": "side", "image": "i"}]}',
+            "templates.sh.podSpecPatch.containers: expected only 'main', got 'side': not supported in local mode",
+        ),
+        (
+            '{"nodeName": "n0", "hostpid": true}',
+            'strict decoding error: unknown field "templates.sh.podSpecPatch.hostpid" (did you mean hostPID?)',
+        ),
+        ("[1]", "templates.sh.podSpecPatch: expected an object, got '[1]'"),
+    ],
+)
+def test_patch_that_brings_more_than_one_container_has_is_refused(patch: str, message: str) -> None:
+    """A pod of local mode is one process: a second container would never run."""
+    with pytest.raises(InvalidValue) as fault:
+        validate(workflow(shell(podSpecPatch=patch)), nothing)
+
+    assert str(fault.value) == message
+
+
+def test_patch_with_variables_is_checked_when_they_have_values() -> None:
+    """What is no document before is let pass at submission; the node then ends in error, with the path."""
+    inputs = {"parameters": [{"name": "more", "value": '"hostPID": true'}]}
+    bench = Bench(workflow(shell(inputs=inputs, podSpecPatch="{ {{inputs.parameters.more}} }")))
+    bench.look()
+
+    assert (bench.workflow["status"]["phase"], bench.workflow["status"]["message"]) == (
+        "Error",
+        "error in entry template execution: podSpecPatch.hostPID: not supported in local mode",
+    )
+
+
+def test_template_of_another_document_is_checked_field_by_field() -> None:
+    """What a templateRef brings is no more trusted than what the Workflow itself says."""
+    library = {"spec": {"templates": [shell(daemon=True)]}}
+    document = workflow(steps([{"name": "a", "templateRef": {"name": "lib", "template": "sh"}}]))
+
+    with pytest.raises(InvalidValue) as fault:
+        validate(document, lambda _namespace, _name: library)
+
+    assert str(fault.value) == "workflow template lib: templates.sh.daemon: not supported in local mode"
 
 
 @pytest.mark.parametrize(
