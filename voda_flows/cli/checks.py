@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Sequence
 
 from scheduler_core.errors import InvalidValue, NotFound
 from voda_flows.cli.settings import settings
+from voda_flows.control.cluster import OtherGpus, cluster_of, gpus_by_type
 from voda_flows.control.request import Limits, check_submission
-from voda_flows.local.argo import TemplateSource, validate
+from voda_flows.local.argo import TemplateSource, validate, validate_template
+from voda_flows.local.cron import validate_cron
 from voda_flows.objects import Object
 from voda_flows.store import ObjectStore
 
-_GPU = "nvidia.com/gpu"
-_GPU_TYPE = "nvidia.com/gpu.product"
 
-
-def check_all(documents: Iterable[Object], store: ObjectStore) -> None:
+def check_all(documents: Sequence[Object], store: ObjectStore) -> None:
     """Check every document.
 
     Args:
-        documents: Ready to be created, templates before the Workflows that call them.
+        documents: Ready to be created, in any order.
         store: The world they go to: its settings, nodes and templates.
 
     Raises:
         InvalidValue: Says where in which document what was expected, what was found and what to do.
     """
-    limits = Limits(settings=settings(store), gpus_by_type=gpus_by_type(store.list("Node")))
-    brought: dict[tuple[str, str], Object] = {}
+    chosen = settings(store)
+    cluster = cluster_of(store.list("Node"), OtherGpus(), chosen.topology_levels)
+    limits = Limits(settings=chosen, gpus_by_type=gpus_by_type(cluster))
+    brought = {
+        (document["metadata"]["namespace"], document["metadata"].get("name", "")): document
+        for document in documents
+        if document["kind"] == "WorkflowTemplate"
+    }
 
     def template(namespace: str, name: str, /) -> Object | None:
         """A WorkflowTemplate that comes with the documents, or that is there."""
@@ -37,27 +41,20 @@ def check_all(documents: Iterable[Object], store: ObjectStore) -> None:
             return None
 
     for document in documents:
-        meta = document["metadata"]
-        if document["kind"] == "WorkflowTemplate":
-            brought[meta["namespace"], meta["name"]] = document
-        if document["kind"] == "Workflow":
-            check_submission(document, limits)
-            _check_engine(document, template)
+        _check(document, limits, template)
 
 
-def _check_engine(document: Object, template: TemplateSource) -> None:
-    """Refuse what the engine could not run, in its own words."""
+def _check(document: Object, limits: Limits, template: TemplateSource) -> None:
+    """Refuse one document in the words of whoever would refuse it later: the gate or the engine."""
+    kind, meta = document["kind"], document["metadata"]
+    name = meta.get("name") or meta["generateName"]
+    if kind == "CronWorkflow":
+        validate_cron(document)
+        name = f"{name}, in the Workflow that it makes"
+        document = {"kind": "Workflow", "metadata": {"uid": "", **meta}, "spec": document["spec"]["workflowSpec"]}
+    if kind != "WorkflowTemplate":
+        check_submission(document, limits)
     try:
-        validate(document, template)
+        (validate_template if kind == "WorkflowTemplate" else validate)(document, template)
     except InvalidValue as wrong:
-        meta = document["metadata"]
-        raise InvalidValue(f"Workflow {meta.get('name') or meta['generateName']}: {wrong}") from wrong
-
-
-def gpus_by_type(nodes: Iterable[Object]) -> Mapping[str, int]:
-    """All GPUs of the nodes by product; those without a label under the empty name."""
-    count: Counter[str] = Counter()
-    for node in nodes:
-        kind = (node["metadata"].get("labels") or {}).get(_GPU_TYPE, "")
-        count[kind] += int(((node.get("status") or {}).get("allocatable") or {}).get(_GPU, 0))
-    return dict(count)
+        raise InvalidValue(f"{kind} {name}: {wrong}") from wrong

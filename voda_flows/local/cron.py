@@ -38,18 +38,9 @@ NAMED = {
 }
 UNIT_S = {"h": 3600.0, "m": 60.0, "s": 1.0}
 POLICIES = ("Allow", "Forbid", "Replace")
+NUMBERS = ("startingDeadlineSeconds", "successfulJobsHistoryLimit", "failedJobsHistoryLimit")
 FIELDS = frozenset(
-    {
-        "schedules",
-        "timezone",
-        "concurrencyPolicy",
-        "startingDeadlineSeconds",
-        "suspend",
-        "successfulJobsHistoryLimit",
-        "failedJobsHistoryLimit",
-        "workflowSpec",
-        "workflowMetadata",
-    }
+    {"schedules", "timezone", "concurrencyPolicy", "suspend", "workflowSpec", "workflowMetadata", *NUMBERS}
 )
 
 
@@ -146,10 +137,13 @@ def validate_cron(cron: Object) -> None:
         )
     if not isinstance(spec.get("workflowSpec"), dict):
         raise InvalidValue(f"{where}: expected a Workflow's spec, got none (at $.spec.workflowSpec)")
-    if not spec.get("schedules"):
+    if not isinstance(spec.get("schedules"), list) or not spec["schedules"]:
         raise InvalidValue(
             f"{where}: expected a list of schedules, got {spec.get('schedules')!r} (at $.spec.schedules)"
         )
+    for field in NUMBERS:
+        if not re.fullmatch(r"\d+", str(spec.get(field, 0))):
+            raise InvalidValue(f"{where}: expected 0 or more, got {spec[field]!r} (at $.spec.{field})")
     if spec.get("concurrencyPolicy", "Allow") not in POLICIES:
         found = spec["concurrencyPolicy"]
         raise InvalidValue(

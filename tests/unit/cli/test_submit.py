@@ -104,6 +104,72 @@ def test_a_wrong_document_is_refused_whole(world: World, tmp_path: Path, old: st
     assert world.store.list("Workflow") == []
 
 
+CRON = """\
+apiVersion: argoproj.io/v1alpha1
+kind: CronWorkflow
+metadata:
+  name: nightly
+spec:
+  schedules: ["0 3 * * *"]
+  workflowSpec:
+    workflowTemplateRef:
+      name: voda-elastic-job
+    arguments:
+      parameters:
+        - name: command
+          value: python train.py
+"""
+LIBRARY = """\
+apiVersion: argoproj.io/v1alpha1
+kind: WorkflowTemplate
+metadata:
+  name: library
+spec:
+  templates:
+    - name: hello
+      container: {image: busybox, command: [echo, hello]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("document", "change", "said"),
+    [
+        (CRON, ("0 3 * * *", "0 3 * *"), "expected a schedule of five fields"),
+        (CRON, ("schedules", "schedule"), "CronWorkflow nightly: expected fields out of"),
+        (CRON, ("name: command", "name: comand"), "did you mean 'command'?"),
+        (
+            CRON,
+            ("workflowSpec:\n", "workflowSpec:\n    parallelism: 2\n"),
+            "CronWorkflow nightly, in the Workflow that it makes: spec.parallelism: not supported in local mode",
+        ),
+        (LIBRARY, ("image: busybox", "image: busybox, tty: true"), "spec.templates[0].container.tty: not supported"),
+        (LIBRARY, ("echo, hello", "echo, '{{nope}}'"), "WorkflowTemplate library: templates.hello: failed to resolve"),
+    ],
+)
+def test_a_wrong_template_is_refused_before_anybody_uses_it(
+    world: World, tmp_path: Path, document: str, change: tuple[str, str], said: str
+) -> None:
+    """WorkflowTemplates and CronWorkflows are held against the same rules as the Workflows that come of them."""
+    before = world.store.list("WorkflowTemplate")
+
+    answer = world.voda("submit", write(tmp_path, document.replace(*change)))
+
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith("error: ")
+    assert said in answer.err
+    assert (world.store.list("WorkflowTemplate"), world.store.list("CronWorkflow", "default")) == (before, [])
+
+
+def test_right_templates_are_applied(world: World, tmp_path: Path) -> None:
+    """A CronWorkflow may call a template that stands behind it in the same file."""
+    nightly = CRON.replace("voda-elastic-job", "library").replace("          value", "          value: x #")
+    library = LIBRARY.replace("spec:\n", "spec:\n  entrypoint: hello\n")
+
+    answer = world.voda("submit", write(tmp_path, f"{nightly}---\n{library}"))
+
+    assert (answer.code, answer.out) == (0, "library created\nnightly created\n"), answer.err
+
+
 def test_nothing_is_half_submitted(world: World, tmp_path: Path) -> None:
     """When the second document is wrong, the first is not created either."""
     answer = world.voda("submit", write(tmp_path, f"{JOB}---\n{JOB.replace('name: command', 'name: cmd')}"))

@@ -201,6 +201,8 @@ def test_history_beyond_the_limits_is_deleted() -> None:
         (cron(concurrencyPolicy="Maybe"), "one of Allow, Forbid, Replace, got 'Maybe'"),
         (cron(schedule="* * * * *"), r"got 'schedule' \(at \$\.spec\)"),
         (cron(schedules=[]), "a list of schedules"),
+        (cron(schedules="@hourly"), "a list of schedules, got '@hourly'"),
+        (cron(failedJobsHistoryLimit="few"), r"0 or more, got 'few' \(at \$\.spec\.failedJobsHistoryLimit\)"),
         (cron(workflowSpec=None), "expected a Workflow's spec"),
     ],
 )
