@@ -105,7 +105,14 @@ def _pipeline() -> Workflow:
 
 EXAMPLES: tuple[Example, ...] = (
     Example(
-        workflow=_job("digits", f"{DIGITS} --repeat 8", epochs="40", min_gpus="1", max_gpus="4", category="digits"),
+        workflow=_job(
+            "digits",
+            f"{DIGITS} --width 64 --repeat 3",
+            epochs="40",
+            min_gpus="1",
+            max_gpus="4",
+            category="digits",
+        ),
         header="An elastic job: trains on 1 to 4 GPUs and takes what is idle.\n"
         "Submit it: voda submit templates/examples/digits.yaml --watch",
     ),
