@@ -12,6 +12,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$$p"; exit; }; done; echo python3)
 AREA ?= demo
 QUICK ?=
+SPEED ?=
 
 .PHONY: help setup demo test check show render clean
 
@@ -47,7 +48,7 @@ check: setup ## style, types, import layers, Python 3.9 for the runtime, and the
 	@$(PY) -m pytest -m "not slow" tests/unit tests/quality tests/scenarios tests/theory
 
 show: setup ## figures that must hold, measured: make show AREA=demo, QUICK=1 for a small sample
-	@$(PY) -m tests.show $(AREA) $(if $(QUICK),--quick)
+	@$(PY) -m tests.show $(AREA) $(if $(QUICK),--quick) $(if $(filter shown,$(SPEED)),--speed-is-shown)
 
 render: setup ## write templates/ anew from the Hera definitions
 	@$(PY) -m voda_flows.render

@@ -47,6 +47,11 @@ def table(rows: Sequence[Row]) -> str:
     )
 
 
+def exit_code(rows: Sequence[Row], *, speed_is_shown: bool) -> int:
+    """0 when every row holds; a missed time on the clock does not count where speed is merely shown."""
+    return 0 if all(row.holds or (row.is_speed and speed_is_shown) for row in rows) else 1
+
+
 def machine() -> str:
     """What the figures were measured on, in words."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
@@ -60,6 +65,11 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="the small sample that CI runs")
     parser.add_argument("--again", action="store_true", help="measure afresh what was measured for this commit before")
     parser.add_argument("--figure", action="append", metavar="NAME", help="only this figure; may be repeated")
+    parser.add_argument(
+        "--speed-is-shown",
+        action="store_true",
+        help="times on the clock are printed and marked, but do not decide the exit code (a machine shared with others)",
+    )
     parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     return parser.parse_args()
 
@@ -74,13 +84,18 @@ def main() -> int:
     state = record.tree_state()
     wanted = [found for found in figures if found.in_quick or not chosen.quick]
     rows = [row for found in wanted for row in measure(found, state, quick=chosen.quick, again=chosen.again).rows]
-    holds = all(row.holds for row in rows)
+    code = exit_code(rows, speed_is_shown=chosen.speed_is_shown)
     if chosen.output == "json":
-        print(json.dumps({"state": state, "machine": machine(), "holds": holds, "rows": [asdict(row) for row in rows]}))
+        print(
+            json.dumps(
+                {"state": state, "machine": machine(), "holds": code == 0, "rows": [asdict(row) for row in rows]}
+            )
+        )
     else:
         print(f"{chosen.area} at {state}{' (quick sample)' if chosen.quick else ''}; {machine()}\n\n{table(rows)}\n")
-        print("everything holds" if holds else f"{sum(not row.holds for row in rows)} of {len(rows)} do not hold")
-    return 0 if holds else 1
+        missed = sum(not row.holds for row in rows)
+        print(f"{missed} of {len(rows)} do not hold" if missed else "everything holds")
+    return code
 
 
 if __name__ == "__main__":

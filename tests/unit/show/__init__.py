@@ -1,0 +1,1 @@
+"""The table of figures: what decides its exit code."""
