@@ -68,7 +68,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--speed-is-shown",
         action="store_true",
-        help="times on the clock are printed and marked, but do not decide the exit code (a machine shared with others)",
+        help="times on the clock are printed, but do not decide the exit code (a machine shared with others)",
     )
     parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     return parser.parse_args()
