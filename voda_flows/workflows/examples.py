@@ -107,7 +107,7 @@ EXAMPLES: tuple[Example, ...] = (
     Example(
         workflow=_job(
             "digits",
-            f"{DIGITS} --width 64 --repeat 6",
+            f"{DIGITS} --width 64 --repeat 5",
             epochs="40",
             min_gpus="1",
             max_gpus="4",
