@@ -86,6 +86,23 @@ def test_a_script_that_fails_fails_the_segment(agents: WarmAgents, tmp_path: Pat
         assert made.workers["w0"].wait() == 0
 
 
+@pytest.mark.parametrize("code", [0, 3])
+def test_a_command_that_ends_before_it_joins_fails_the_segment(agents: WarmAgents, tmp_path: Path, code: int) -> None:
+    """Nobody waits for a rank that is not coming, whatever its exit code; ``end.json`` says what it did."""
+    with job(agents, tmp_path, f"exit {code}", VODA_RESTART_LIMIT="1") as made:
+        made.agent("w0")
+        driver = made.driver()
+        made.await_warm("w0")
+        made.allocate("w0")
+
+        assert driver.wait() == 1
+        assert made.end_json()["message"] == (
+            f"expected at least 1 workers to start, got 0: w0.2's command ended with exit code {code} before it joined "
+            "the training (a training script calls session.elastic)"
+        )
+        assert made.workers["w0"].wait() == 0
+
+
 def test_a_command_that_is_no_python_script_is_execd(agents: WarmAgents, tmp_path: Path) -> None:
     """It trains all the same, from a cold start, and the log says so."""
     with job(agents, tmp_path, f"OMP_NUM_THREADS=1 {TRAIN} 5 0.01") as made:

@@ -162,6 +162,8 @@ class Driver:
     def _rank_ended(self, life: Life, slot: int, code: int) -> None:
         if slot in life.ended:
             return
+        if life.phase in (STARTING, READY):
+            code = self._story.early_end(life.host, code)
         life.ended[slot] = code
         assert self._launcher is not None, "ranks are started after the launcher"
         if code and life.phase == RUNNING:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from voda_flows.runtime.environment import DriverEnvironment
     from voda_flows.runtime.lines import Message
 
+_NEVER_JOINED = 1  # what a rank is taken for that ended with 0 and never came to the door
+
 
 class Story:
     """The latest that is known.
@@ -29,6 +31,7 @@ class Story:
         self._epoch = 0.0
         self._samples_per_s = 0.0
         self._ends: list[Message] = []
+        self._never_joined = ""
         self.step_s: float | None = None
 
     def rank_environment(self) -> dict[str, str]:
@@ -88,9 +91,21 @@ class Story:
         """A failed end at the last known place."""
         return End(FAILED, self._step, self._epoch, message)
 
+    def early_end(self, host: str, code: int) -> int:
+        """A rank ended before it was in a world: a failure whatever its exit code.
+
+        Returns:
+            The exit code to take it for.
+        """
+        self._never_joined = (
+            f": {host}'s command ended with exit code {code} before it joined the training"
+            " (a training script calls session.elastic)"
+        )
+        return code or _NEVER_JOINED
+
     def nothing_done(self, outcome: str, message: str) -> End:
         """An end before training began."""
-        return End(outcome, self._step, self._epoch, message)
+        return End(outcome, self._step, self._epoch, message + (self._never_joined if outcome == FAILED else ""))
 
     def end(self, end: End) -> None:
         """The segment has ended: what it did is all it will ever do."""
