@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TypedDict, Unpack
@@ -84,7 +85,9 @@ def _read(name: str) -> list[Object]:
         with click.open_file(name, "rb") as stream:
             text = stream.read(MAX_BYTES + 1).decode()
     except OSError as wrong:
-        raise InvalidValue(f"{source}: expected a file to read, found: {wrong.strerror or wrong}") from wrong
+        raise InvalidValue(
+            f"{source}: expected a file to read, found: {wrong.strerror or wrong}{_near_file(name)}"
+        ) from wrong
     except UnicodeDecodeError as wrong:
         raise InvalidValue(f"{source}: expected UTF-8 text, found other bytes at {wrong.start}") from wrong
     documents, remarks = parse(text, source=source)
@@ -93,3 +96,11 @@ def _read(name: str) -> list[Object]:
     if not documents:
         raise InvalidValue(f"{source}: expected at least one document, found none")
     return documents
+
+
+def _near_file(name: str) -> str:
+    """A suggestion to end a message with, where the folder has a file of nearly this name."""
+    path = Path(name)
+    siblings = [entry.name for entry in path.parent.iterdir() if entry.is_file()] if path.parent.is_dir() else []
+    nearest = difflib.get_close_matches(path.name, siblings, n=1)
+    return f"; did you mean '{path.with_name(nearest[0])}'?" if nearest and not path.exists() else ""

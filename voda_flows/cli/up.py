@@ -30,8 +30,10 @@ def command(home: Path, nodes: str | None, settings: tuple[str, ...]) -> None:
 
     The engine goes on in the background until `voda down`.
     """
-    configure(open_store(home), dict(_pair(text) for text in settings))
-    found = local.up(home, local.read_nodes(nodes) if nodes else None)
+    values, wanted = dict(_pair(text) for text in settings), local.read_nodes(nodes) if nodes else None
+    Settings.from_strings(values, where="--set")  # before the store is opened, which would leave a world behind
+    configure(open_store(home), values)
+    found = local.up(home, wanted)
     output.story("started" if found.started else "was up already")
     if found.scheduler:
         output.story(f"scheduler: {found.scheduler}")

@@ -193,6 +193,11 @@ def test_a_name_that_is_taken_is_a_conflict(world: World, tmp_path: Path) -> Non
     ("arguments", "said"),
     [
         (("missing.yaml",), "missing.yaml: expected a file to read, found: No such file or directory"),
+        (
+            ("jab.yaml",),
+            "jab.yaml: expected a file to read, found: No such file or directory; did you mean 'job.yaml'?",
+        ),
+        (("no/job.yaml",), "no/job.yaml: expected a file to read, found: No such file or directory"),
         (("job.yaml", "-p", "epochs"), "-p: expected `name=value`, found `epochs`"),
         (("job.yaml", "job.yaml", "--name", "x"), "--name: expected one Workflow to name, found 2"),
     ],

@@ -122,6 +122,17 @@ def test_without_a_world_every_verb_says_how_to_start_one(tmp_path: Path, world:
     assert not (tmp_path / "none").exists()
 
 
+@pytest.mark.parametrize(
+    "wrong", [("--nodes", "2xx"), ("--set", "foo=1"), ("--set", "policy"), ("--set", "decide_interval_s=soon")]
+)
+def test_a_wrong_option_of_up_leaves_no_world_behind(tmp_path: Path, world: World, wrong: tuple[str, str]) -> None:
+    """Exit 2, and what follows still says that nothing was started."""
+    said = world.voda("up", "--home", str(tmp_path / "none"), *wrong)
+
+    assert (said.code, said.out) == (2, "")
+    assert not (tmp_path / "none").exists()
+
+
 def test_logs_mark_who_speaks(world: World) -> None:
     """Several pods: each line is marked; one pod: its lines alone. Ended pods count too."""
     world.add(running())
