@@ -22,7 +22,13 @@ _WIDE = ["QUEUE", "PRIORITY", "NODES", "SEGMENT", "MESSAGE"]
     "voda list -A --status Queued -o wide",
     "voda list -l voda.dev/category=digits -o name",
 )
-@click.option("--status", multiple=True, metavar="PHASE", help="Only jobs in this phase (several allowed).")
+@click.option(
+    "--status",
+    multiple=True,
+    type=click.Choice([*columns.COLOURS], case_sensitive=False),
+    metavar="PHASE",
+    help="Only jobs in this phase (several allowed).",
+)
 @shared_options(many=True)
 def command(shared: Shared, status: tuple[str, ...]) -> None:
     """List jobs: their phase, the GPUs they have (of those they asked for) and their progress."""
@@ -38,7 +44,8 @@ def command(shared: Shared, status: tuple[str, ...]) -> None:
         return
     columns.show(_headers(shared), rows)
     if not rows:
-        output.story("no jobs; submit one with `voda submit FILE`")
+        narrowed = wanted or shared.labels or shared.namespace not in (None, "default")
+        output.story("no job fits these options" if narrowed else "no jobs; submit one with `voda submit FILE`")
 
 
 def _headers(shared: Shared) -> list[str]:

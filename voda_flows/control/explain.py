@@ -13,6 +13,7 @@ from typing import Any
 from scheduler_core.errors import NotFound
 from scheduler_core.model.job import Job, JobPhase, WorkerPhase
 from scheduler_core.model.target import Target
+from scheduler_core.model.units import in_words
 from voda_flows.config import Settings, near_miss
 from voda_flows.control.jobs import DEPTH_LIMIT, STATUS_LIMIT_BYTES
 from voda_flows.control.observe import StoreObserver
@@ -95,16 +96,17 @@ def sentences(
 
 def _standing(job: Job, now_s: float) -> str:
     """Where it stands and since when."""
-    size = f"{job.held_gpus} of {job.spec.min_gpus}..{job.spec.max_gpus} GPUs"
+    spec = job.spec
+    size = in_words(job.held_gpus) + (f" of {spec.min_gpus}..{spec.max_gpus}" if spec.is_elastic else "")
     since = f" {short(now_s - job.granted_s)} ago" if job.granted_s else ""
     match job.phase:
         case JobPhase.QUEUED:
-            waited = short(now_s - job.spec.submitted_s)
-            return f"waits at its gate (queue {job.spec.queue}, submitted {waited} ago, segment {job.segment})"
+            waited = short(now_s - spec.submitted_s)
+            return f"waits at its gate (queue {spec.queue}, submitted {waited} ago, segment {job.segment})"
         case JobPhase.STARTING:
             return f"starts on {size}, granted{since}"
         case JobPhase.RUNNING:
-            epoch = f"epoch {job.progress.epoch} of {job.spec.epochs}, step {job.progress.step}"
+            epoch = f"epoch {job.progress.epoch} of {spec.epochs}, step {job.progress.step}"
             return f"trains on {size}, {epoch}, granted{since}"
         case JobPhase.STOPPING:
             return f"writes a checkpoint and gives back {size}"

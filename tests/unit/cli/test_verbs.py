@@ -64,6 +64,15 @@ def test_list_filters_by_phase_label_and_namespace(world: World) -> None:
     assert world.voda("list", "--status", "queued", "-o", "name").out == "rigid\n"
     assert world.voda("list", "-l", "team=a", "-o", "name").out == "rigid\n"
     assert world.voda("list", "-n", "elsewhere", "-o", "name").out == ""
+    assert world.voda("list", "--status", "Failed").err == "no job fits these options\n"
+
+
+def test_list_refuses_a_phase_that_is_none(world: World) -> None:
+    """A typo is no empty list: exit 2, and the phases there are."""
+    said = world.voda("list", "--status", "runing")
+
+    assert (said.code, said.out) == (2, "")
+    assert "'runing' is not one of 'queued', 'pending', 'starting', 'running'" in said.err.lower()
 
 
 def test_list_as_json_is_a_list_of_the_objects(world: World) -> None:

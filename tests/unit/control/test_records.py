@@ -112,12 +112,21 @@ def test_people_are_told_why(tmp_path: Path) -> None:
     first = explain(world.store, Settings(), "first")
     second = explain(world.store, Settings(), "second/second")
 
-    assert first[0].startswith("first/first starts on 3 of 3..3 GPUs, granted ")
+    assert first[0].startswith("first/first starts on 3 GPUs, granted ")
     assert "2 on n0, 1 on n1" in first[1]
     assert "w0 on n0 (Pending)" in first[2]
     assert first[-1].endswith("Z: granted 2 on n0, 1 on n1")
     assert second[0].startswith("second/second waits at its gate (queue default, submitted 0.")
     assert "waits for 2 GPUs" in second[1]
+
+
+def test_bounds_are_told_where_a_size_may_change(tmp_path: Path) -> None:
+    """An elastic job is told between which sizes it is."""
+    world = World(tmp_path / "home")
+    world.submit("one", min_gpus="1", max_gpus="3", job_name="one")
+    kept(world, Records(world.store, Settings(), None))
+
+    assert explain(world.store, Settings(), "one")[0].startswith("one/one starts on 3 GPUs of 1..3, granted ")
 
 
 def test_a_job_that_is_not_there_is_named_with_what_is(tmp_path: Path) -> None:
