@@ -1,8 +1,8 @@
 """What the demo submits, and what it waits for before: events, never times. Pure.
 
-Two nodes with two slots each. digits takes all four; text makes it shrink, rigid makes it shrink again; pipeline has
-to wait; urgent, of a higher class, sends jobs back to their checkpoints; when it is done they resume, and as the others
-end the last ones grow.
+Two nodes with two slots each. rigid takes two of the four, digits what is left; when rigid is done, digits grows; text
+makes it shrink; pipeline makes text shrink; urgent, of a higher class, sends jobs back to their checkpoints; when it is
+done they resume, and as the others end the last ones grow.
 """
 
 from __future__ import annotations
@@ -46,25 +46,25 @@ def trains(lives: Lives, name: str) -> bool:
 
 
 ACTS: Final = (
-    Act(example="digits", when=lambda _: True, told="digits may use 1 to 4 GPUs; it is alone and gets all four"),
+    Act(example="rigid", when=lambda _: True, told="rigid needs exactly 2 of the 4 slots"),
+    Act(
+        example="digits",
+        when=lambda lives: "rigid" in lives,
+        told="digits may use 1 to 4: it gets what is left, and grows in place when rigid is done",
+    ),
     Act(
         example="text",
         when=lambda lives: trains_on(lives, "digits", 4),
         told="text may use 1 to 2: digits makes room, in place",
     ),
     Act(
-        example="rigid",
-        when=lambda lives: trains(lives, "text"),
-        told="rigid needs exactly 2: the others shrink, in place",
-    ),
-    Act(
         example="pipeline",
-        when=lambda lives: trains(lives, "rigid"),
-        told="pipeline prepares, then waits for a GPU to train on",
+        when=lambda lives: trains(lives, "text"),
+        told="pipeline prepares, then waits for a GPU to train on: text makes room, in place",
     ),
     Act(
         example="urgent",
-        when=lambda lives: "pipeline" in lives or trains(lives, "rigid"),
+        when=lambda lives: "pipeline" in lives,
         told="urgent is of a higher class, needs 3: others shrink or stop at a checkpoint",
     ),
 )

@@ -1,7 +1,7 @@
 """Example jobs, as users would write them; together they are the demo.
 
-Sized for two nodes with two GPU slots each on two CPU cores: the elastic jobs grow into what is idle, shrink when the
-rigid job and the pipeline come, and the urgent one sends a job back to its checkpoint.
+Sized for two nodes with two GPU slots each on two CPU cores: digits outlasts
+rigid and grows into its slots, the elastic jobs shrink when others come, and urgent sends one back to its checkpoint.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ EXAMPLES: tuple[Example, ...] = (
     Example(
         workflow=_job(
             "digits",
-            f"{DIGITS} --width 64 --repeat 5",
+            f"{DIGITS} --width 64 --repeat 3",
             epochs="40",
             min_gpus="1",
             max_gpus="4",

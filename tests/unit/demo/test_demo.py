@@ -52,9 +52,9 @@ def test_an_empty_record_holds_nothing() -> None:
 
 
 def test_acts_wait_for_events_of_the_jobs_before_them() -> None:
-    """Text comes when digits trains on four, rigid when text trains, urgent when rigid trains."""
+    """Text comes when digits has grown and trains on four, pipeline when text trains."""
     digits = Building(name="digits", uid="1").grant(1, ("w0", "n0"), ("w1", "n0"), ("w2", "n1"), ("w3", "n1"))
-    text_act, rigid_act = ACTS[1], ACTS[2]
+    text_act, pipeline_act = ACTS[2], ACTS[3]
 
     def seen(*jobs: Building) -> dict[str, object]:
         found = [life for job in jobs for life in lives(job.workflow(), job.pods.values())]
@@ -64,9 +64,9 @@ def test_acts_wait_for_events_of_the_jobs_before_them() -> None:
     digits.publish("w0", "w1", "w2", "w3").progress(10, 900)
     assert text_act.when(seen(digits))  # type: ignore[arg-type]
     text = Building(name="text", uid="2").grant(5, ("w0", "n1"))
-    assert not rigid_act.when(seen(digits, text))  # type: ignore[arg-type]
+    assert not pipeline_act.when(seen(digits, text))  # type: ignore[arg-type]
     text.publish("w0").progress(1, 9)
-    assert rigid_act.when(seen(digits, text))  # type: ignore[arg-type]
+    assert pipeline_act.when(seen(digits, text))  # type: ignore[arg-type]
 
 
 def test_the_director_submits_when_it_is_time_and_knows_the_end(world: World) -> None:
@@ -75,7 +75,7 @@ def test_the_director_submits_when_it_is_time_and_knows_the_end(world: World) ->
     director = demo.Director(store=world.store, root=demo.root_folder(), clock=lambda: now[0])
 
     assert not director.act()
-    assert [body["metadata"]["name"] for body in world.store.list("Workflow")] == ["digits"]
+    assert [body["metadata"]["name"] for body in world.store.list("Workflow")] == ["rigid"]
     for _ in ACTS:
         now[0] += demo.PATIENCE_S + 1
         assert not director.act()
