@@ -1,4 +1,7 @@
-"""What `voda submit` refuses, before anything is created: the same that the gate and the engine would refuse later."""
+"""What `voda submit` refuses, before anything is created: the same that the gate and the engine would refuse later.
+
+First every document's shape, before anybody reads a field of it; later, when it is ready, what it asks for.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,32 @@ from voda_flows.cli.settings import settings
 from voda_flows.control.cluster import OtherGpus, cluster_of, gpus_by_type
 from voda_flows.control.request import Limits, check_submission
 from voda_flows.local.argo import TemplateSource, validate, validate_template
+from voda_flows.local.argo.schema import check_fields
 from voda_flows.local.cron import validate_cron
 from voda_flows.objects import Object
 from voda_flows.store import ObjectStore
+
+
+def check_shape(document: Object) -> None:
+    """Refuse fields that do not exist and values of another type than their field's.
+
+    Args:
+        document: As read, of a kind that can be submitted, with `metadata` and `spec`.
+
+    Raises:
+        InvalidValue: Says where in which document what was expected and what was found.
+    """
+    kind, meta = document["kind"], document["metadata"]
+    name = f"{kind} {meta.get('name') or meta.get('generateName') or '(no name)'}"
+    try:
+        if kind == "CronWorkflow":
+            check_fields({"metadata": meta})
+            validate_cron(document)
+            name += ", in the Workflow that it makes"
+            document = {"spec": document["spec"]["workflowSpec"]}
+        check_fields(document)
+    except InvalidValue as wrong:
+        raise InvalidValue(str(wrong) if str(wrong).startswith(name) else f"{name}: {wrong}") from wrong
 
 
 def check_all(documents: Sequence[Object], store: ObjectStore) -> None:
@@ -49,7 +75,6 @@ def _check(document: Object, limits: Limits, template: TemplateSource) -> None:
     kind, meta = document["kind"], document["metadata"]
     name = meta.get("name") or meta["generateName"]
     if kind == "CronWorkflow":
-        validate_cron(document)
         name = f"{name}, in the Workflow that it makes"
         document = {"kind": "Workflow", "metadata": {"uid": "", **meta}, "spec": document["spec"]["workflowSpec"]}
     if kind != "WorkflowTemplate":

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from scheduler_core.errors import Conflict, InvalidValue
+from voda_flows.cli.checks import check_shape
 from voda_flows.config import near_miss
 from voda_flows.objects import Object
 from voda_flows.store import ObjectStore
@@ -58,10 +59,14 @@ def prepared(documents: Sequence[Object], wishes: Wishes, *, workdir: Path) -> l
         Copies with namespace, name, arguments and working folder set.
 
     Raises:
-        InvalidValue: A document is of a kind that cannot be submitted, or a wish fits none or several documents.
+        InvalidValue: A document is of a kind that cannot be submitted or misshapen, or a wish fits none or several
+            documents.
     """
     for number, document in enumerate(documents, start=1):
         _check_kind(document, number, named=bool(wishes.name))
+    documents = [_without_nulls(document) for document in documents]
+    for document in documents:
+        check_shape(document)
     workflows = [document for document in documents if document["kind"] == "Workflow"]
     if wishes.name and len(workflows) != 1:
         raise InvalidValue(f"--name: expected one Workflow to name, found {len(workflows)}")
@@ -94,6 +99,17 @@ def apply(store: ObjectStore, document: Object) -> tuple[Object, str]:
         return stored, "unchanged" if same else "configured"
 
 
+def _without_nulls(document: Object) -> Object:
+    """A copy in which fields that are null are left out, as the API server does; items of a loop may be null."""
+    return {name: part if name == "withItems" else _within(part) for name, part in document.items() if part is not None}
+
+
+def _within(value: object) -> object:
+    if isinstance(value, dict):
+        return _without_nulls(value)
+    return [_within(each) for each in value] if isinstance(value, list) else value
+
+
 def _check_kind(document: Object, number: int, *, named: bool) -> None:
     """Refuse what is no document of Argo's that can be submitted."""
     kind = document.get("kind")
@@ -117,7 +133,7 @@ def _check_kind(document: Object, number: int, *, named: bool) -> None:
 
 def _prepare(document: Object, wishes: Wishes, workdir: Path) -> Object:
     """One document with the wishes that concern it."""
-    made = copy.deepcopy(document)
+    made = document
     meta = made["metadata"]
     if wishes.namespace and meta.get("namespace") not in (None, wishes.namespace):
         raise InvalidValue(

@@ -137,7 +137,8 @@ def validate_cron(cron: Object) -> None:
         )
     if not isinstance(spec.get("workflowSpec"), dict):
         raise InvalidValue(f"{where}: expected a Workflow's spec, got none (at $.spec.workflowSpec)")
-    if not isinstance(spec.get("schedules"), list) or not spec["schedules"]:
+    schedules = spec.get("schedules")
+    if not isinstance(schedules, list) or not schedules or not all(isinstance(text, str) for text in schedules):
         raise InvalidValue(
             f"{where}: expected a list of schedules, got {spec.get('schedules')!r} (at $.spec.schedules)"
         )

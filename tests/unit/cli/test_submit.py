@@ -43,6 +43,16 @@ def test_a_job_is_created_with_its_working_folder(
     assert meta["annotations"]["voda.dev/workdir"] == str(tmp_path)
 
 
+def test_a_job_that_nothing_will_run_is_submitted_with_a_warning(world: World, tmp_path: Path) -> None:
+    """After `voda down` it waits for the next `voda up`: said on stderr, as the result is the same."""
+    world.stop()
+
+    said = world.voda("submit", write(tmp_path, JOB))
+
+    assert (said.code, said.out) == (0, "mine submitted\n")
+    assert said.err == "warning: nothing runs jobs here now; `voda up` starts it again\n"
+
+
 def test_options_set_arguments_name_and_namespace(world: World, tmp_path: Path) -> None:
     """-p sets or adds an argument, --name and -n say what the document leaves open; -o name prints the name alone."""
     file = write(tmp_path, JOB)
@@ -92,6 +102,14 @@ def test_one_file_may_bring_template_and_workflow(world: World, tmp_path: Path) 
         ("spec:\n", "spec:\n  entrypont: job\n", "entrypont"),
         ("python train.py", "x\n      - name: min-gpus\n        value: '9'", "at most 4, all that the cluster has"),
         ("python train.py", "x\n      - name: priority\n        value: hgh", "did you mean 'high'?"),
+        (
+            "value: python train.py\n",
+            "value: a\n      - name: command\n        value: b\n",
+            "spec.arguments.parameters[1].name 'command' is not unique",
+        ),
+        ("name: mine", "name: true", "Workflow True: metadata.name: Invalid value"),
+        ("name: mine", "name: mine\n  labels: {a: true}", "metadata.labels.a in body must be of type string"),
+        ("value: python train.py", "value: null", "spec.arguments.command.value or spec.arguments.command.valueFrom"),
     ],
 )
 def test_a_wrong_document_is_refused_whole(world: World, tmp_path: Path, old: str, new: str, said: str) -> None:

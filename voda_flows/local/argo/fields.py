@@ -87,6 +87,8 @@ VALUE_FROM: Fields = {
 }
 PARAMETER: Fields = {"name": TEXT, "value": SCALAR, "default": SCALAR, "description": SCALAR, "enum": [SCALAR],
                      "valueFrom": VALUE_FROM, "globalName": NO}  # fmt: skip
+#: What a list holds only under a name.
+NAMED = (ENV, VOLUME, PARAMETER)
 ARGUMENTS: Fields = {"parameters": [PARAMETER], "artifacts": NO}
 INPUTS: Fields = ARGUMENTS
 OUTPUTS: Fields = {"parameters": [PARAMETER], **_many(NO, "artifacts", "exitCode", "result")}
@@ -182,4 +184,10 @@ SPEC: Fields = {
             "templateDefaults", "ttlStrategy", "volumeClaimGC", "volumeClaimTemplates"),
 }  # fmt: skip
 
-WORKFLOW: Fields = {**_many(TEXT, "apiVersion", "kind"), **_many(ANY, "metadata", "status"), "spec": SPEC}
+OBJECT_META: Fields = {
+    **_many(TEXT, "name", "generateName", "namespace"),
+    "labels": {"*": TEXT},
+    "annotations": {"*": TEXT},
+    "*": ANY,
+}
+WORKFLOW: Fields = {**_many(TEXT, "apiVersion", "kind"), "metadata": OBJECT_META, "status": ANY, "spec": SPEC}

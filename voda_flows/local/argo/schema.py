@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from scheduler_core.errors import InvalidValue
-from voda_flows.local.argo.fields import ANY, NO, NUMBER, POD_SPEC, QUANTITY, SCALAR, TEXT, TRUTH, WORKFLOW
+from voda_flows.local.argo.fields import ANY, NAMED, NO, NUMBER, POD_SPEC, QUANTITY, SCALAR, TEXT, TRUTH, WORKFLOW
 from voda_flows.objects import Object
 
 NAME = re.compile(r"^[a-zA-Z0-9][-a-zA-Z0-9]*$")
@@ -89,7 +89,19 @@ def _check(value: Any, kind: Any, path: str, stage: str) -> None:  # noqa: ANN40
             _check_object(value, kind, path, stage)
     elif _is(value, list, path, stage):
         for index, each in enumerate(value):
-            _check(each, kind[0], f"{path}[{index}]", stage)
+            where = f"{path}[{index}]"
+            if each is None and kind[0] != ANY and stage == _TYPES:
+                raise _wrong_type(each, _word_of(kind[0]), where)
+            if kind[0] in NAMED and stage == _TYPES and isinstance(each, Mapping) and each.get("name") in (None, ""):
+                raise InvalidValue(f"{where}.name: Required value")
+            _check(each, kind[0], where, stage)
+
+
+def _word_of(kind: Any) -> str:  # noqa: ANN401 - any kind of the tables
+    """What the API server calls a kind."""
+    if isinstance(kind, str):
+        return TEXT if kind == SCALAR else kind
+    return "object" if isinstance(kind, Mapping) else "array"
 
 
 def _is(value: Any, expected: type, path: str, stage: str) -> bool:  # noqa: ANN401 - any value of a document
@@ -133,7 +145,7 @@ def _check_scalar(value: Any, kind: str, path: str, stage: str) -> None:  # noqa
     if kind == QUANTITY:
         _check_quantity(value, path)
     elif not _has_kind(value, kind):
-        raise _wrong_type(value, TEXT if kind == SCALAR else kind, path)
+        raise _wrong_type(value, _word_of(kind), path)
 
 
 def _has_kind(value: Any, kind: str) -> bool:  # noqa: ANN401 - any value of a document

@@ -62,7 +62,7 @@ class Templates:
     def __init__(self, workflow: Object, spec: Object, source: TemplateSource, stored: Mapping[str, Object]) -> None:
         self._namespace: str = workflow["metadata"].get("namespace") or "default"
         self._source = source
-        self._own = {template["name"]: template for template in spec.get("templates") or ()}
+        self._own = {template.get("name", ""): template for template in spec.get("templates") or ()}
         self.scope = LOCAL + workflow["metadata"]["name"]
         self.stored: dict[str, Object] = dict(stored)
 
@@ -84,6 +84,9 @@ class Templates:
         return found, scope
 
     def _referred(self, reference: Object) -> tuple[Object, str]:
+        for field in ("name", "template"):
+            if not reference.get(field):
+                raise InvalidValue(f"templateRef.{field} is required")
         scope = NAMESPACED + reference["name"]
         key = f"{scope}/{reference['template']}"
         if key not in self.stored:

@@ -40,6 +40,8 @@ def validate(workflow: Object, source: TemplateSource) -> None:
         raise InvalidValue("metadata.name: Required value: name or generateName is required")
     if not isinstance(workflow.get("spec"), dict):
         raise InvalidValue("spec: Required value")
+    own = (workflow["spec"].get("arguments") or {}).get("parameters") or ()
+    _check_unique(own, "spec.arguments.parameters[{index}].name")
     named = {**workflow, "metadata": {"name": metadata.get("generateName", ""), **metadata}}
     spec = effective_spec(named, source)
     if spec.get("templates") != workflow["spec"].get("templates"):
