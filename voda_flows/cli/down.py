@@ -34,4 +34,5 @@ def command(home: Path, *, purge: bool, drain: float) -> None:
     ended = local.down(home, drain_s=drain, purge=purge)
     if ended.killed:
         output.story(f"{ended.killed} pods did not end in {drain:g} s and were killed")
-    click.echo(f"down ({ended.drained + ended.killed} pods ended{', state taken away' if purge else ''})")
+    count = ended.drained + ended.killed
+    click.echo(f"down ({count} {'pod' if count == 1 else 'pods'} ended{', state taken away' if purge else ''})")

@@ -34,6 +34,8 @@ def command(shared: Shared, name: str) -> None:
         for label in said:
             click.echo(label)
         return
+    if any(life.phase not in ENDED for life in named.lives):
+        shared.warn_if_down()
     for lines in said.values():
         for line in lines:
             click.echo(line)

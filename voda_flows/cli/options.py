@@ -13,6 +13,8 @@ import click
 from click.shell_completion import CompletionItem
 
 from scheduler_core.errors import InvalidValue, NotFound
+from voda_flows.cli import output
+from voda_flows.local.processes import is_running
 from voda_flows.local.store import LocalStore
 from voda_flows.worlds import open_store
 
@@ -47,6 +49,15 @@ class Shared:
         if not (self.home / "state.db").exists():
             raise NotFound(f"expected a running `voda up`, found no state in {self.home}\nstart one with `voda up`")
         return open_store(self.home)
+
+    def note(self) -> str:
+        """What is to be said where jobs cannot go on; empty while the engine runs."""
+        return "" if is_running(self.home) else "nothing runs jobs here now; `voda up` starts it again"
+
+    def warn_if_down(self) -> None:
+        """Say on stderr that jobs cannot go on, where that is so."""
+        if self.note():
+            output.story(f"warning: {self.note()}")
 
     @property
     def is_data(self) -> bool:

@@ -62,6 +62,7 @@ def command(shared: Shared, files: tuple[str, ...], **asked: Unpack[Asked]) -> N
     else:
         for body, done in made:
             click.echo(f"{body['metadata']['name']} {done}")
+    shared.warn_if_down()
     context.exit(_stay(store, shared, [body for body, _ in made if body["kind"] == "Workflow"], asked))
 
 
@@ -70,7 +71,12 @@ def _stay(store: LocalStore, shared: Shared, submitted: Sequence[Object], asked:
     if not (asked["watch"] or asked["log"] or asked["wait"]):
         return 0
     if asked["watch"]:
-        screen.watch(store, shared.namespace, until=lambda: all(following.has_ended(store, body) for body in submitted))
+        screen.watch(
+            store,
+            shared.namespace,
+            until=lambda: all(following.has_ended(store, body) for body in submitted),
+            note=shared.note,
+        )
     elif asked["log"]:
         for body in submitted:
             reader = tails.Reader(store=store, home=shared.home, workflow=body, chosen=tails.Chosen())

@@ -27,6 +27,8 @@ def command(context: click.Context, shared: Shared, names: tuple[str, ...], time
     """Wait until jobs have ended: exit 0 when all succeeded, 1 when one failed, 5 when the time was over first."""
     limit_s, store = duration_s(timeout) if timeout else None, shared.store()
     chosen = [jobs.find(store, shared.namespace, name).workflow for name in names]
+    if not all(following.has_ended(store, body) for body in chosen):
+        shared.warn_if_down()
     context.exit(following.wait(store, chosen, timeout_s=limit_s))
 
 

@@ -28,4 +28,5 @@ def command(shared: Shared, names: tuple[str, ...], *, once: bool) -> None:
         store,
         shared.namespace,
         until=lambda: once or (bool(chosen) and all(following.has_ended(store, body) for body in chosen)),
+        note=shared.note,
     )

@@ -18,7 +18,7 @@ from voda_flows.cli.up import configure
 from voda_flows.demo.script import ACTS, Act
 from voda_flows.demo.verify import Check, checks
 from voda_flows.local import up as local
-from voda_flows.local.engine import is_running
+from voda_flows.local.processes import is_running
 from voda_flows.local.store import LocalStore
 from voda_flows.report.gather import gather
 from voda_flows.report.lives import ENDED

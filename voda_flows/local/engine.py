@@ -21,7 +21,7 @@ from voda_flows.local.advancing import Workflows
 from voda_flows.local.crons import Crons
 from voda_flows.local.kubelet import Kubelet, count_devices
 from voda_flows.local.pod import start_ticks, take_lock, write_whole
-from voda_flows.local.processes import is_held, named_by
+from voda_flows.local.processes import lock_path
 from voda_flows.local.store import LocalStore
 
 LOG_LIMIT_BYTES = 5_000_000
@@ -85,16 +85,6 @@ class Engine:
     def _pause_s(self, due: datetime | None) -> float:
         left_s = REST_S if due is None else (due - datetime.now(UTC)).total_seconds()
         return max(0.0, min(left_s, TICK_S if self.kubelet.live else REST_S))
-
-
-def lock_path(home: Path) -> Path:
-    """The file that the engine of a home holds locked."""
-    return home / "engine.lock"
-
-
-def is_running(home: Path) -> bool:
-    """Whether an engine serves this home."""
-    return is_held(lock_path(home)) and named_by(home / "engine.json") is not None
 
 
 def main(home: Path) -> int:

@@ -1,4 +1,4 @@
-"""Finding, telling and ending the processes of pods, also those of an engine that is gone.
+"""Finding the engine of a home; finding, telling and ending the processes of pods, also of an engine that is gone.
 
 A pod lives as long as the lock on its folder is held; ``start.json`` there names the process that holds it. What is
 left of a pod whose parent was lost is found by the mark in its environment.
@@ -50,6 +50,16 @@ def named_by(file: Path) -> int | None:
     fields = stat.rpartition(")")[2].split()
     same = int(fields[19]) == start["ticks"] and fields[0] != "Z"
     return int(start["pid"]) if same else None
+
+
+def lock_path(home: Path) -> Path:
+    """The file that the engine of a home holds locked."""
+    return home / "engine.lock"
+
+
+def is_running(home: Path) -> bool:
+    """Whether an engine serves this home."""
+    return is_held(lock_path(home)) and named_by(home / "engine.json") is not None
 
 
 def parents_in(home: Path) -> dict[Path, int]:

@@ -22,10 +22,19 @@ import yaml
 
 from scheduler_core.errors import Conflict, InvalidValue, NotFound, Unreachable, VodaError
 from voda_flows.local.cron import ENDED, LABEL, workflow_from_cron
-from voda_flows.local.engine import is_running, lock_path
 from voda_flows.local.nodes import ENDED as POD_ENDED
 from voda_flows.local.nodes import SHAPE, node_of, nodes_of_documents, nodes_of_shape, num_gpus
-from voda_flows.local.processes import is_held, kill_marked, named_by, parent_of, parents_in, tell, wait_for_ends
+from voda_flows.local.processes import (
+    is_held,
+    is_running,
+    kill_marked,
+    lock_path,
+    named_by,
+    parent_of,
+    parents_in,
+    tell,
+    wait_for_ends,
+)
 from voda_flows.local.store import LocalStore
 from voda_flows.objects import Object, format_time, key_of
 

@@ -42,7 +42,7 @@ def words(row: Object) -> str:
     'a stops at a checkpoint (b goes first)'
     """
     said = [text for action in row.get("actions") or () if (text := _action(action))]
-    said += [f"{short_name(job)}: tried again ({why})" for job, why in (row.get("conflicts") or {}).items()]
+    said += [f"{short_name(job)} changed meanwhile, is looked at again" for job in row.get("conflicts") or ()]
     if row.get("fault"):
         said.append(f"fault: {row['fault']}")
     if not said:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.cli.world import World
+from tests.unit.cli.world import Said, World
 from tests.unit.report.world import Building
 from voda_flows.cli.verbs import VERBS
 
@@ -22,6 +22,11 @@ def running(name: str = "digits", **more: str) -> Building:
     job.pods[f"{name}-worker-0w0"]["metadata"]["annotations"]["voda.dev/slots"] = "0"
     job.pods[f"{name}-worker-0w1"]["metadata"]["annotations"]["voda.dev/slots"] = "1"
     return job
+
+
+def told(said: Said) -> tuple[str, str]:
+    """What was said, by both ways."""
+    return said.out, said.err
 
 
 def test_every_verb_has_help_with_an_example(world: World) -> None:
@@ -129,6 +134,17 @@ def test_without_a_world_every_verb_says_how_to_start_one(tmp_path: Path, world:
     assert said.code == 3
     assert "hint: start one with `voda up`" in said.err
     assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize("verb", [("explain", "digits"), ("wait", "digits", "--timeout", "0"), ("watch", "--once")])
+def test_who_waits_in_vain_is_told(world: World, verb: tuple[str, ...]) -> None:
+    """While nothing runs jobs, those who ask when theirs will run hear it."""
+    world.add(running())
+    assert "voda up" not in "".join(told(world.voda(*verb)))
+
+    world.stop()
+
+    assert "nothing runs jobs here now; `voda up` starts it again\n" in "".join(told(world.voda(*verb)))
 
 
 @pytest.mark.parametrize(

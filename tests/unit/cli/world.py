@@ -11,6 +11,8 @@ from pathlib import Path
 
 from tests.unit.report.world import Building, node
 from voda_flows.cli import run
+from voda_flows.local.pod import start_ticks, take_lock, write_whole
+from voda_flows.local.processes import lock_path
 from voda_flows.local.store import LocalStore
 from voda_flows.local.up import shipped_templates
 from voda_flows.objects import Object
@@ -30,11 +32,23 @@ class World:
 
     def __init__(self, home: Path) -> None:
         self.home = home
+        self._lock: int | None = None
         self.store = LocalStore(home)
         for name in ("n0", "n1"):
             self.store.create(node(name, 2))
         for template in shipped_templates():
             self.store.create(template)
+
+    def start(self) -> None:
+        """Stand in for the engine: what it writes and holds while it runs."""
+        self._lock = take_lock(lock_path(self.home))
+        write_whole(self.home / "engine.json", {"pid": os.getpid(), "ticks": start_ticks()})
+
+    def stop(self) -> None:
+        """No engine runs any more."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
 
     def add(self, job: Building) -> Object:
         """Put a hand-made job and its pods into the store; the store gives the uid."""

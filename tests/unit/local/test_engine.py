@@ -20,8 +20,7 @@ from scheduler_core.errors import Unreachable
 from tests.unit.local.conftest import World
 from voda_flows.local.advancing import Workflows
 from voda_flows.local.argo import Advance
-from voda_flows.local.engine import is_running
-from voda_flows.local.processes import named_by, parent_of, wait_for_ends
+from voda_flows.local.processes import is_running, named_by, parent_of, wait_for_ends
 from voda_flows.local.up import start_engine
 from voda_flows.objects import Object
 

@@ -11,9 +11,8 @@ import pytest
 
 from scheduler_core.errors import Conflict
 from tests.unit.local.conftest import World
-from voda_flows.local.engine import is_running
 from voda_flows.local.nodes import make_node, nodes_of_shape
-from voda_flows.local.processes import named_by, parent_of, parents_in, wait_for_ends
+from voda_flows.local.processes import is_running, named_by, parent_of, parents_in, wait_for_ends
 from voda_flows.local.up import Down, Up, down, shipped_templates, start_engine, up
 from voda_flows.objects import Object
 
