@@ -42,7 +42,7 @@ def wait(store: LocalStore, workflows: Sequence[Object], *, timeout_s: float | N
             return int(failed)
         if end_s is not None and time.monotonic() >= end_s:
             names = ", ".join(body["metadata"]["name"] for body in left.values())
-            output.story(f"error: expected {names} to end within {timeout_s:g} s, still running")
+            output.story(f"error: expected {names} to end within {timeout_s:g} s, not yet")
             return TIMED_OUT
     return int(failed)
 

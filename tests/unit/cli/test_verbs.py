@@ -218,7 +218,7 @@ def test_wait_gives_up_in_time(world: World) -> None:
     said = world.voda("wait", "digits", "--timeout", "0.05s")
 
     assert said.code == 5
-    assert "expected digits to end within 0.05 s, still running" in said.err
+    assert "expected digits to end within 0.05 s, not yet" in said.err
 
 
 def test_a_timeout_that_is_none_is_refused(world: World) -> None:
