@@ -18,6 +18,7 @@ from voda_flows.objects import Object
 MAX_BYTES: Final = 1_500_000  # etcd refuses larger requests, so no cluster would take the document either
 MAX_NODES: Final = 200_000  # values after expanding aliases
 MAX_DEPTH: Final = 100
+MAX_DIGITS: Final = 1000  # longer numbers are mistakes, and Python reads them slowly or not at all
 
 _BOOLEAN_TO_KUBECTL: Final = frozenset(["y", "n", "yes", "no", "on", "off"])
 _TAG: Final = "tag:yaml.org,2002:"
@@ -67,6 +68,9 @@ _resolve(
 def _integer(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int:
     """An integer of YAML 1.2: a leading zero is decimal, octal is written ``0o``."""
     text = str(loader.construct_scalar(node))
+    if len(text) > MAX_DIGITS:
+        line = node.start_mark.line + 1
+        raise InvalidValue(f"line {line}: expected a number of at most {MAX_DIGITS} digits, found {len(text)}")
     return int(text, 0) if text.startswith(("0o", "0x")) else int(text, 10)
 
 
@@ -93,6 +97,7 @@ def parse(text: str, *, source: str) -> tuple[list[Object], list[str]]:
         while loader.check_node():
             node = loader.get_node()
             _check_size(node)
+            _check_tags(node, loader)
             remarks += [f"{source}: {remark}" for remark in _remarks(node)]
             document = loader.construct_document(node)
             if document is None:
@@ -143,15 +148,31 @@ def _children(node: yaml.Node) -> Iterator[yaml.Node]:
             yield child
 
 
-def _remarks(root: yaml.Node) -> Iterator[str]:
-    """Plain words that kubectl reads as booleans (YAML 1.1)."""
+def _nodes(root: yaml.Node) -> Iterator[yaml.Node]:
+    """Every node of a document once, however many aliases lead to it."""
     todo, seen = [root], set[int]()
     while todo:
         node = todo.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        todo += _children(node)
+        if id(node) not in seen:
+            seen.add(id(node))
+            todo += _children(node)
+            yield node
+
+
+def _check_tags(root: yaml.Node, loader: _Strict) -> None:
+    """Refuse written tags that say something else than the value itself: of JSON's types there is nothing to say."""
+    for node in _nodes(root):
+        right = [f"{_TAG}map" if isinstance(node, yaml.MappingNode) else f"{_TAG}seq"]
+        if isinstance(node, yaml.ScalarNode):
+            right = [f"{_TAG}str", loader.resolve(yaml.ScalarNode, node.value, (not node.style, False))]
+        if node.tag not in right:
+            line, shown = node.start_mark.line + 1, node.tag.replace(_TAG, "!!")
+            raise InvalidValue(f"line {line}: expected a value of JSON, found the tag {shown}")
+
+
+def _remarks(root: yaml.Node) -> Iterator[str]:
+    """Plain words that kubectl reads as booleans (YAML 1.1)."""
+    for node in _nodes(root):
         if isinstance(node, yaml.ScalarNode) and not node.style and node.value.lower() in _BOOLEAN_TO_KUBECTL:
             yield f"line {node.start_mark.line + 1}: `{node.value}` is text here but a boolean to kubectl; quote it"
 

@@ -48,9 +48,15 @@ def test_plain_words_are_read_by_yaml_1_2(written: str, read: object) -> None:
         ("just text", "expected a document with fields, found str"),
         ("a: [1, 2", "expected YAML, found"),
         ("? [a, b]\n: 1", "line 1: expected text as a key, found a sequence"),
-        ("a: !!python/object:os.system x", "could not determine a constructor"),
+        ("a: !!python/object:os.system x", "line 1: expected a value of JSON, found the tag !!python/object:os.system"),
         ("a: " + "[" * 150 + "]" * 150, "at most 100 levels"),
         ("a: &x [*x]", "values with aliases expanded"),
+        ("a: 1\nb: !!int x", "line 2: expected a value of JSON, found the tag !!int"),
+        ("a: !!timestamp 2024-01-01", "line 1: expected a value of JSON, found the tag !!timestamp"),
+        ("a: !!binary aGVsbG8=", "found the tag !!binary"),
+        ("a: !!set {b, c}", "found the tag !!set"),
+        ("!!map [a]", "found the tag !!map"),
+        ("a: " + "9" * 5000, "line 1: expected a number of at most 1000 digits, found 5000"),
     ],
 )
 def test_what_is_ambiguous_or_dangerous_is_refused_with_its_line(text: str, said: str) -> None:
