@@ -35,7 +35,9 @@ def wait(store: LocalStore, workflows: Sequence[Object], *, timeout_s: float | N
         for uid, body in list(left.items()):
             phase, message = phase_of(store, body)
             if phase in ENDED:
-                output.story(f"{body['metadata']['name']} {phase}" + (f": {message}" if message else ""))
+                name = body["metadata"]["name"]
+                why = f"see `voda get {name}`" if message.startswith("child ") else message  # which names a node only
+                output.story(f"{name} {phase}" + (f": {why}" if why else ""))
                 failed = failed or phase != "Succeeded"
                 del left[uid]
         if not left:

@@ -55,7 +55,7 @@ def _show(job: JobRecord, now_s: float) -> None:
         "Job": life.label,
         "Namespace": life.namespace,
         "Status": life.phase,
-        "Message": life.message,
+        "Message": life.message or _fault(job),
         "Command": life.asked.get("command", ""),
         "Asked for": _asked(life),
         "Has": _has(life),
@@ -75,6 +75,16 @@ def _show(job: JobRecord, now_s: float) -> None:
         columns.show(
             ["AT", "SEGMENT", "STOOD STILL", "WHAT"], [_event(job, number) for number in range(len(job.happened))]
         )
+
+
+def _fault(job: JobRecord) -> str:
+    """Why it is trying again, until it trains."""
+    for event in reversed(job.happened):
+        if event.kind == "lost":
+            return f"{event.text}; see: voda logs {job.life.label}"
+        if event.kind != "grant":
+            break
+    return ""
 
 
 def _event(job: JobRecord, number: int) -> list[str]:

@@ -64,7 +64,7 @@ def read(store: LocalStore, workflow: Object) -> tuple[JobLife, ...]:
     """The jobs of one Workflow, with their pods; a job whose engine has not looked yet counts as queued."""
     meta = workflow["metadata"]
     found = lives(workflow, store.list("Pod", meta["namespace"], {_WORKFLOW_LABEL: meta["name"]}))
-    return tuple(_with_progress(life, store.home) for life in found) or _unseen(workflow)
+    return tuple(_with_files(life, store.home) for life in found) or _unseen(workflow)
 
 
 def workflows(store: LocalStore, namespace: str | None, labels: dict[str, str] | None = None) -> list[Object]:
@@ -89,19 +89,31 @@ def everything(store: LocalStore, namespace: str | None, labels: dict[str, str] 
     for workflow in workflows(store, namespace, labels):
         meta = workflow["metadata"]
         seen = lives(workflow, pods.get((meta["namespace"], meta["name"]), ()))
-        found += tuple(_with_progress(life, store.home) for life in seen) or _unseen(workflow)
+        found += tuple(_with_files(life, store.home) for life in seen) or _unseen(workflow)
     return tuple(sorted(found, key=lambda life: (life.submitted_s, life.id)))
 
 
-def _with_progress(life: JobLife, home: Path) -> JobLife:
+def _with_files(life: JobLife, home: Path) -> JobLife:
     """A job between two segments with the progress of its checkpoint: only a driver at work says how much is left."""
-    if life.phase in ENDED or life.counted:
+    if life.phase in ENDED:
+        return _with_reason(life, home)
+    if life.counted:
         return life
     for files in reversed(read_files(job_folder(home, life)).values()):
         epoch, step = files.end.get("epoch"), files.end.get("step")
         if isinstance(epoch, int | float) and isinstance(step, int) and epoch > 0:
             return replace(life, done=step, total=max(step, round(step * float(life.asked.get("epochs", "1")) / epoch)))
     return replace(life, done=0, total=0)
+
+
+def _with_reason(life: JobLife, home: Path) -> JobLife:
+    """A job that failed with what its last driver said of it: Argo knows only which node failed first."""
+    if life.phase == "Succeeded" or not life.segments:
+        return life
+    files = read_files(job_folder(home, life)).get(life.segments[-1].number)
+    if files is None or files.end.get("outcome") != "failed" or not files.end.get("message"):
+        return life
+    return replace(life, message=str(files.end["message"]))
 
 
 def _unseen(workflow: Object) -> tuple[JobLife, ...]:

@@ -123,5 +123,12 @@ def _stop(segment: Segment, files: SegmentFiles) -> Event:
         segment=segment.number,
         from_size=int(stop.get("from_size") or segment.size),
         steps_lost=int(stop.get("steps_lost") or 0),
-        text="preempted to a checkpoint" if graceful else "lost its driver, goes back to its last checkpoint",
+        text="preempted to a checkpoint" if graceful else _lost(files),
     )
+
+
+def _lost(files: SegmentFiles) -> str:
+    """How a segment was lost: its driver fails with a word of why, or is gone without one."""
+    if files.end.get("outcome") != "failed":
+        return "lost its driver, goes back to its last checkpoint"
+    return f"failed, is tried again: {files.end.get('message') or 'nobody said why'}"

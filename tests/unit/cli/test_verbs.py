@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.cli.world import Said, World
-from tests.unit.report.world import Building
+from tests.unit.report.world import Building, resize
 from voda_flows.cli.verbs import VERBS
 
 
@@ -99,6 +100,34 @@ def test_get_shows_a_life(world: World) -> None:
     for line in ("Status:     Running", "Has:        2 GPUs: n0 slot 0,1", "Progress:   25% (25 of 100 steps)"):
         assert line in said.out
     assert "granted 2 GPUs on n0" in said.out
+
+
+def test_get_says_why_a_job_is_tried_again(world: World) -> None:
+    """What its driver said at the end, and where the rest stands; only until it trains again."""
+    job = Building(name="digits").grant(1, ("w0", "n0")).publish("w0").stop(9, "lost", "w0")
+    made = world.add(job.grant(10, ("w0", "n0")))
+    folder = world.home / "volumes" / "voda" / "default" / made["metadata"]["uid"] / "train"
+    (folder / "segment-0").mkdir(parents=True)
+    (folder / "segment-0" / "end.json").write_text('{"outcome": "failed", "message": "exit code 1"}')
+    message = "Message:    failed, is tried again: exit code 1; see: voda logs digits\n"
+    assert message in world.voda("get", "digits").out
+
+    (folder / "segment-1").mkdir()
+    (folder / "segment-1" / "resizes.jsonl").write_text(json.dumps({**resize("start", 0, 1, 60), "at_s": 0}) + "\n")
+
+    assert "Message" not in world.voda("get", "digits").out
+
+
+@pytest.mark.parametrize("verb", [("get", "digits"), ("explain", "digits"), ("list", "-o", "wide")])
+def test_a_job_that_failed_is_told_with_its_driver_s_reason(world: World, verb: tuple[str, ...]) -> None:
+    """Argo only says which node failed first; the driver wrote down why."""
+    job = Building(name="digits").grant(1, ("w0", "n0")).publish("w0").finish(10, "Failed")
+    made = world.add(job)
+    folder = world.home / "volumes" / "voda" / "default" / made["metadata"]["uid"] / "train" / "segment-0"
+    folder.mkdir(parents=True)
+    (folder / "end.json").write_text('{"outcome": "failed", "message": "exit code 1"}')
+
+    assert "exit code 1" in world.voda(*verb).out
 
 
 def test_get_wide_draws_the_nodes(world: World) -> None:

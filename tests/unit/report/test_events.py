@@ -7,6 +7,7 @@ import pytest
 from tests.unit.report.five_jobs import five_jobs
 from tests.unit.report.world import START_S, Building, node, resize, row
 from voda_flows.report import table
+from voda_flows.report.files import SegmentFiles
 from voda_flows.report.history import decisions, words
 from voda_flows.report.lives import lives
 from voda_flows.report.record import Record, Sources, document, record
@@ -64,6 +65,15 @@ def test_a_lost_driver_is_no_preemption() -> None:
     job = Building(name="a").grant(1, ("w0", "n0")).publish("w0").stop(9, "lost", "w0")
 
     assert [event.kind for event in of(job).jobs[0].happened] == ["submit", "grant", "lost"]
+    assert of(job).jobs[0].happened[-1].text == "lost its driver, goes back to its last checkpoint"
+
+
+def test_a_segment_that_failed_says_why() -> None:
+    """Where the driver wrote down why it failed, its word stands in the job's life."""
+    job = Building(name="a").grant(1, ("w0", "n0")).publish("w0").stop(9, "lost", "w0")
+    job.files[0] = SegmentFiles(end={"outcome": "failed", "message": "w0's command ended with exit code 1"})
+
+    assert of(job).jobs[0].happened[-1].text == "failed, is tried again: w0's command ended with exit code 1"
 
 
 def test_a_preemption_carries_the_scheduler_s_reason() -> None:
