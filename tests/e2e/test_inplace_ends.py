@@ -103,6 +103,21 @@ def test_a_command_that_ends_before_it_joins_fails_the_segment(agents: WarmAgent
         assert made.workers["w0"].wait() == 0
 
 
+def test_a_rank_that_leaves_without_a_word_has_crashed(agents: WarmAgents, tmp_path: Path) -> None:
+    """Exit code 0 in the middle of the training is no success: the segment fails, and says so."""
+    with job(agents, tmp_path, f"{TRAIN} 100000 0.02 -1 5") as made:
+        made.agent("w0")
+        driver = made.driver()
+        made.await_warm("w0")
+        made.allocate("w0")
+
+        assert driver.wait() == 1
+        assert (made.end_json()["outcome"], made.end_json()["message"]) == (
+            "failed",
+            "w0 ended with exit code 0 in the middle of the training, without a word",
+        )
+
+
 def test_a_command_that_is_no_python_script_is_execd(agents: WarmAgents, tmp_path: Path) -> None:
     """It trains all the same, from a cold start, and the log says so."""
     with job(agents, tmp_path, f"OMP_NUM_THREADS=1 {TRAIN} 5 0.01") as made:

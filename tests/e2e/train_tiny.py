@@ -1,8 +1,10 @@
 """A training script for tests of the driver: a tiny model whose step takes as long as it is told.
 
-``python train_tiny.py STEPS STEP_S [FAILS_AT]``: one epoch of so many steps; it may fail at one of them.
+``python train_tiny.py STEPS STEP_S [FAILS_AT [LEAVES_AT]]``: one epoch of so many steps; it may fail at one of them, or
+leave without a word.
 """
 
+import os
 import sys
 import time
 
@@ -12,6 +14,7 @@ from voda_flows.runtime import session
 
 STEPS, STEP_S = int(sys.argv[1]), float(sys.argv[2])
 FAILS_AT = int(sys.argv[3]) if len(sys.argv) > 3 else -1
+LEAVES_AT = int(sys.argv[4]) if len(sys.argv) > 4 else -1
 torch.manual_seed(0)
 torch.set_num_threads(1)
 model = torch.nn.Linear(16, 4)
@@ -28,6 +31,8 @@ def train(state: session.State) -> None:
         for indices in sampler:
             if state.step == FAILS_AT:
                 raise RuntimeError(f"fails at step {FAILS_AT}")
+            if state.step == LEAVES_AT:
+                os._exit(0)
             optimizer.zero_grad()
             loss = model(samples[indices]).pow(2).mean()
             loss.backward()

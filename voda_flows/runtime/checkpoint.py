@@ -29,6 +29,8 @@ END = "end.json"
 STATE_FILE = "/tmp/voda-state"  # noqa: S108 - the step's own file system; the template reads its output there
 # What Argo calls a driver whose pod was deleted or whose node went: nobody's fault, so it counts against nobody.
 NODE_LOST = ("Error", "")
+# A driver that ends well without leaving a word was stopped before it had a document, and so a folder.
+SUCCEEDED = "Succeeded"
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,8 @@ def judge(segment: Segment, earlier: Sequence[Verdict], retry_limit: int) -> Ver
         return Verdict("done", segment.step, False, f"training has ended; {where}")
     if segment.end is not None and outcome == STOPPED and (segment.step >= segment.end.step or segment.end.step <= 0):
         return Verdict("resize", segment.step, False, f"stopped as asked; goes on from there: {where}")
+    if segment.end is None and segment.driver_status == SUCCEEDED:
+        return Verdict("resize", segment.step, False, f"stopped before it began; {where}")
     reason = _reason(segment)
     progressed = segment.step > (earlier[-1].step if earlier else -1)
     node_lost = segment.end is None and segment.driver_status in NODE_LOST

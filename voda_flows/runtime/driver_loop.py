@@ -162,8 +162,9 @@ class Driver:
     def _rank_ended(self, life: Life, slot: int, code: int) -> None:
         if slot in life.ended:
             return
-        if life.phase in (STARTING, READY):
-            code = self._story.early_end(life.host, code)
+        joined = life.phase == RUNNING
+        if life.phase in (STARTING, READY) or (joined and slot not in life.said_end):
+            code = self._story.left(life.host, code, joined=joined)
         life.ended[slot] = code
         assert self._launcher is not None, "ranks are started after the launcher"
         if code and life.phase == RUNNING:
@@ -230,6 +231,7 @@ class Driver:
         elif kind == "row":
             self._board.add_row(said["row"])
         elif kind == "end":
+            life.said_end.add(slot)
             self._story.rank_end(said)
             self._give_up_s = self._give_up_s or time.monotonic() + self._environment.reset_timeout_s
 
@@ -348,8 +350,7 @@ class Driver:
             return
         running = [life for life in self._roster if life.phase == RUNNING]
         if not any(life.living for life in running) or (self._give_up_s is not None and now_s > self._give_up_s):
-            codes = [code for life in running for code in life.ended.values()]
-            self._end = self._story.all_ended(stopping=self._stopping, clean=bool(codes) and not any(codes))
+            self._end = self._story.all_ended(stopping=self._stopping)
         elif self._lost_too_many(self._allocation):
             self._end = self._story.failed("fewer workers than the job's least are left")
         elif self._roster.unresolved() and len(self._wanted_hosts()) < self._allocation.min_workers:

@@ -39,6 +39,7 @@ class Life:
         link: Connection to its agent.
         phase: One of the phases above.
         ready: Slots whose ranks stand at the door.
+        said_end: Slots whose ranks have said how they end.
         ended: Exit code by slot, of ranks that have ended.
         cause_s: Since when it is wanted: its document or the crash before it was seen then (seconds since the epoch).
     """
@@ -50,6 +51,7 @@ class Life:
     link: AgentLink | None = None
     phase: str = CONNECTING
     ready: set[int] = field(default_factory=set)
+    said_end: set[int] = field(default_factory=set)
     ended: dict[int, int] = field(default_factory=dict)
     cause_s: float = 0.0
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from voda_flows.runtime.environment import DriverEnvironment
     from voda_flows.runtime.lines import Message
 
-_NEVER_JOINED = 1  # what a rank is taken for that ended with 0 and never came to the door
+_LEFT = 1  # the exit code that a rank is taken for that ended with 0 and without a word
 
 
 class Story:
@@ -31,7 +31,7 @@ class Story:
         self._epoch = 0.0
         self._samples_per_s = 0.0
         self._ends: list[Message] = []
-        self._never_joined = ""
+        self._left = ""
         self.step_s: float | None = None
 
     def rank_environment(self) -> dict[str, str]:
@@ -70,42 +70,47 @@ class Story:
         """Whether a rank said that training is done: the others end too, each in its own time."""
         return any(said.get("outcome") == DONE for said in self._ends)
 
-    def all_ended(self, *, stopping: bool, clean: bool) -> End:
+    def all_ended(self, *, stopping: bool) -> End:
         """How the segment ended, now that no rank is left.
 
         Args:
             stopping: whether a stop was asked for.
-            clean: whether all ranks ended with 0; without a word of theirs that means done.
         """
         ends = {said.get("outcome"): said for said in reversed(self._ends)}
         for outcome in (DONE, STOPPED):
             if outcome in ends:
                 said = ends[outcome]
                 return End(outcome, int(said["step"]), float(said["epoch"]), str(said.get("message") or ""))
-        if clean and not ends:
-            return End(STOPPED if stopping else DONE, self._step, self._epoch, "")
-        message = str(ends.get(FAILED, {}).get("message") or "all ranks ended without saying why")
+        message = str(ends.get(FAILED, {}).get("message") or self._left or "all ranks ended without saying why")
         return self.failed(f"stop asked for, but {message}" if stopping else message)
 
     def failed(self, message: str) -> End:
         """A failed end at the last known place."""
         return End(FAILED, self._step, self._epoch, message)
 
-    def early_end(self, host: str, code: int) -> int:
-        """A rank ended before it was in a world: a failure whatever its exit code.
+    def left(self, host: str, code: int, *, joined: bool) -> int:
+        """A rank ended without a word: a failure whatever its exit code.
+
+        Args:
+            host: whose rank it was.
+            code: its exit code.
+            joined: whether it was in a world.
 
         Returns:
             The exit code to take it for.
         """
-        self._never_joined = (
-            f": {host}'s command ended with exit code {code} before it joined the training"
+        self._left = (
+            f"{host} ended with exit code {code} in the middle of the training, without a word"
+            if joined
+            else f"{host}'s command ended with exit code {code} before it joined the training"
             " (a training script calls session.elastic)"
         )
-        return code or _NEVER_JOINED
+        return code or _LEFT
 
     def nothing_done(self, outcome: str, message: str) -> End:
         """An end before training began."""
-        return End(outcome, self._step, self._epoch, message + (self._never_joined if outcome == FAILED else ""))
+        why = f": {self._left}" if outcome == FAILED and self._left else ""
+        return End(outcome, self._step, self._epoch, message + why)
 
     def end(self, end: End) -> None:
         """The segment has ended: what it did is all it will ever do."""

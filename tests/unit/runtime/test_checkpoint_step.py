@@ -35,6 +35,7 @@ def left(end: End | None, status: str, step: int, *, done: bool = False) -> Segm
         (left(DONE, "Succeeded", -1), [], ("done", False)),  # a command that keeps no checkpoints
         (left(STOPPED, "Succeeded", 40), [], ("resize", False)),
         (left(End("stopped", 0, 0, ""), "Succeeded", -1), [], ("resize", False)),  # before its first step
+        (left(None, "Succeeded", -1), [verdict("lost", -1, counted=True)] * 2, ("resize", False)),  # no document yet
         (left(STOPPED, "Succeeded", 30), [], ("lost", False)),  # its checkpoint is torn; it got to 30 all the same
         (left(FAILED, "Failed", 30), [], ("lost", False)),  # got further than nothing
         (left(FAILED, "Failed", -1), [], ("lost", True)),
