@@ -89,3 +89,26 @@ def parse_time(text: str) -> datetime:
     except (TypeError, ValueError) as error:
         raise InvalidValue(f"expected an RFC 3339 time such as 2026-01-31T10:00:00Z, got {text!r}") from error
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def seconds(text: object) -> float | None:
+    """Seconds since the epoch of a time in an object.
+
+    Args:
+        text: RFC 3339 in UTC, with or without a fraction; anything else is no time.
+
+    Returns:
+        The time, or None where there is none.
+
+    >>> seconds("1970-01-01T00:01:00.500000Z")
+    60.5
+    >>> seconds(None) is None
+    True
+    """
+    if not isinstance(text, str) or not text:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

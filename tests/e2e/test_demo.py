@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 def start(folder: Path, *options: str) -> subprocess.Popen[str]:
     """The demo as a process of its own."""
     return subprocess.Popen(
-        [sys.executable, "-m", "voda_flows.demo", "--folder", str(folder), *options],
+        [sys.executable, "-m", "voda_flows.cli", "demo", "--folder", str(folder), *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

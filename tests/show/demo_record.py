@@ -19,7 +19,7 @@ def demo_record(quick: bool) -> Iterator[Row]:
     """Every job succeeds; in place it grows and shrinks, one is preempted and resumes, no step is lost."""
     with tempfile.TemporaryDirectory(prefix="voda-demo-") as scratch:
         folder = Path(scratch, "demo")
-        ended = run([sys.executable, "-m", "voda_flows.demo", "--folder", str(folder)])
+        ended = run([sys.executable, "-m", "voda_flows.cli", "demo", "--folder", str(folder)])
         yield exactly("demo, exit code", ended.code, 0)
         yield at_most("demo, once set up", ended.seconds, LIMIT_S, "s")
         record = json.loads((folder / "record.json").read_text(encoding="utf-8"))

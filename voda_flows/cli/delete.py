@@ -5,11 +5,12 @@ from __future__ import annotations
 import click
 
 from scheduler_core.errors import NotFound
-from voda_flows.cli import jobs, output
+from voda_flows.cli import output
 from voda_flows.cli.options import JOB, Shared, shared_options
 from voda_flows.cli.verbs import verb
 from voda_flows.local.store import LocalStore
 from voda_flows.objects import Object
+from voda_flows.report import jobs
 
 _LOOK_S = 1.0
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from voda_flows.objects import Object
-from voda_flows.report.tree import tree
+from voda_flows.workflows.tree import tree
 
 _ICONS: Final = {
     "Succeeded": "✔",

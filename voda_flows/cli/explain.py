@@ -6,12 +6,13 @@ import time
 
 import click
 
-from voda_flows.cli import jobs, output
+from voda_flows.cli import output
 from voda_flows.cli.options import JOB, Shared, shared_options
-from voda_flows.cli.settings import settings
 from voda_flows.cli.verbs import verb
 from voda_flows.control.explain import explain
+from voda_flows.control.settings import settings
 from voda_flows.local.store import LocalStore
+from voda_flows.report import jobs
 from voda_flows.report.lives import ENDED, JobLife
 from voda_flows.report.times import short
 

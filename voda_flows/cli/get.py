@@ -6,11 +6,12 @@ import time
 
 import click
 
-from voda_flows.cli import columns, jobs, output
+from voda_flows.cli import columns, output
 from voda_flows.cli.drawing import drawing
 from voda_flows.cli.options import JOB, Shared, shared_options
 from voda_flows.cli.verbs import verb
 from voda_flows.objects import Object
+from voda_flows.report import jobs
 from voda_flows.report.gather import gather
 from voda_flows.report.lives import JobLife
 from voda_flows.report.record import JobRecord

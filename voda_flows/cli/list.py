@@ -6,12 +6,13 @@ import time
 
 import click
 
-from voda_flows.cli import columns, jobs, output
+from voda_flows.cli import columns, output
 from voda_flows.cli.options import Shared, shared_options
 from voda_flows.cli.verbs import verb
-from voda_flows.objects import Object
+from voda_flows.objects import Object, seconds
+from voda_flows.report import jobs
 from voda_flows.report.lives import JobLife
-from voda_flows.report.times import seconds, short
+from voda_flows.report.times import short
 
 _HEADERS = ["NAME", "STATUS", "GPUS", "PROGRESS", "WAITED", "AGE"]
 _WIDE = ["QUEUE", "PRIORITY", "NODES", "SEGMENT", "MESSAGE"]

@@ -7,9 +7,10 @@ from typing import TypedDict, Unpack
 import click
 
 from scheduler_core.errors import NotFound
-from voda_flows.cli import following, jobs, tails
+from voda_flows.cli import following, tails
 from voda_flows.cli.options import JOB, Shared, shared_options
 from voda_flows.cli.verbs import verb
+from voda_flows.report import jobs
 
 
 class Asked(TypedDict):

@@ -6,8 +6,8 @@ import click
 
 from voda_flows.cli import columns, output, snapshot
 from voda_flows.cli.options import Shared, shared_options
-from voda_flows.cli.settings import settings
 from voda_flows.cli.verbs import verb
+from voda_flows.control.settings import settings
 from voda_flows.report.times import short, text
 
 

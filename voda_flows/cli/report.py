@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from voda_flows.cli import columns, jobs, output
+from voda_flows.cli import columns, output
 from voda_flows.cli.options import JOB, Shared, shared_options
 from voda_flows.cli.verbs import verb
-from voda_flows.report import table
+from voda_flows.report import jobs, table
 from voda_flows.report.gather import gather
 from voda_flows.report.page import page
 from voda_flows.report.record import document

@@ -18,8 +18,8 @@ from rich.text import Text
 
 from voda_flows.cli import snapshot
 from voda_flows.cli.columns import COLOURS
-from voda_flows.cli.settings import settings
 from voda_flows.cli.snapshot import NodeView, Snapshot
+from voda_flows.control.settings import settings
 from voda_flows.local.store import LocalStore
 from voda_flows.report.lives import ENDED, JobLife
 from voda_flows.report.times import short

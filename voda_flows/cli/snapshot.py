@@ -6,10 +6,10 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from voda_flows.cli import jobs
 from voda_flows.config import DEFAULT_NAMESPACE, Settings
 from voda_flows.local.store import LocalStore
 from voda_flows.objects import Object
+from voda_flows.report import jobs
 from voda_flows.report.history import decisions, history
 from voda_flows.report.lives import ENDED, JobLife
 

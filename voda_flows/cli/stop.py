@@ -5,9 +5,10 @@ from __future__ import annotations
 import click
 
 from scheduler_core.errors import Conflict
-from voda_flows.cli import following, jobs
+from voda_flows.cli import following
 from voda_flows.cli.options import JOB, Shared, shared_options
 from voda_flows.cli.verbs import verb
+from voda_flows.report import jobs
 from voda_flows.report.lives import ENDED
 
 

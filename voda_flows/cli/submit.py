@@ -11,13 +11,13 @@ import click
 
 from scheduler_core.errors import InvalidValue
 from voda_flows.cli import following, output, screen, tails
-from voda_flows.cli.checks import check_all
-from voda_flows.cli.documents import MAX_BYTES, parse
 from voda_flows.cli.options import Shared, shared_options
-from voda_flows.cli.prepare import Wishes, apply, prepared
 from voda_flows.cli.verbs import verb
 from voda_flows.local.store import LocalStore
 from voda_flows.objects import Object
+from voda_flows.submission.checks import check_all
+from voda_flows.submission.documents import MAX_BYTES, parse
+from voda_flows.submission.prepare import Wishes, apply, prepared
 
 
 class Asked(TypedDict):

@@ -12,8 +12,7 @@ from typing import Final
 import click
 
 from voda_flows.local.store import LocalStore
-from voda_flows.objects import Object
-from voda_flows.report.times import seconds
+from voda_flows.objects import Object, seconds
 
 #: Log files grow without a change of the store, so a follower looks this often.
 _LOOK_S: Final = 0.2

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import click
 
-from scheduler_core.errors import InvalidValue, NotFound
+from scheduler_core.errors import InvalidValue
 from voda_flows.cli import output
 from voda_flows.cli.options import home_option
 from voda_flows.cli.verbs import verb
-from voda_flows.config import CONFIG_MAP, DEFAULT_NAMESPACE, Settings
+from voda_flows.config import Settings
+from voda_flows.control.settings import configure
 from voda_flows.local import up as local
-from voda_flows.store import ObjectStore
 from voda_flows.worlds import open_store
 
 
@@ -32,30 +31,12 @@ def command(home: Path, nodes: str | None, settings: tuple[str, ...]) -> None:
     """
     values, wanted = dict(_pair(text) for text in settings), local.read_nodes(nodes) if nodes else None
     Settings.from_strings(values, where="--set")  # before the store is opened, which would leave a world behind
-    configure(open_store(home), values)
+    configure(open_store(home), values, where="--set")
     found = local.up(home, wanted)
     output.story("started" if found.started else "was up already")
     if found.scheduler:
         output.story(f"scheduler: {found.scheduler}")
     click.echo(f"nodes {', '.join(found.nodes)}")
-
-
-def configure(store: ObjectStore, values: Mapping[str, str]) -> None:
-    """Write settings; those that are not named stay as they are.
-
-    Raises:
-        InvalidValue: A setting or its value is none.
-    """
-    if not values:
-        return
-    meta = {"namespace": DEFAULT_NAMESPACE, "name": CONFIG_MAP}
-    try:
-        old = store.get("ConfigMap", DEFAULT_NAMESPACE, CONFIG_MAP).get("data") or {}
-        Settings.from_strings({**old, **values}, where="--set")
-        store.merge_patch("ConfigMap", DEFAULT_NAMESPACE, CONFIG_MAP, {"data": dict(values)})
-    except NotFound:
-        Settings.from_strings(values, where="--set")
-        store.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": dict(values)})
 
 
 def _pair(text: str) -> tuple[str, str]:

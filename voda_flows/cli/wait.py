@@ -8,9 +8,10 @@ from typing import Final
 import click
 
 from scheduler_core.errors import InvalidValue
-from voda_flows.cli import following, jobs
+from voda_flows.cli import following
 from voda_flows.cli.options import JOB, Shared, shared_options
 from voda_flows.cli.verbs import verb
+from voda_flows.report import jobs
 
 _UNITS: Final = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 

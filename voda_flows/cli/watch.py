@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import click
 
-from voda_flows.cli import following, jobs, screen
+from voda_flows.cli import following, screen
 from voda_flows.cli.options import JOB, Shared, shared_options
 from voda_flows.cli.verbs import verb
+from voda_flows.report import jobs
 
 
 @verb(

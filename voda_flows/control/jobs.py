@@ -14,10 +14,9 @@ from dataclasses import dataclass, field, replace
 from scheduler_core.errors import InvalidValue
 from scheduler_core.model.plan import NewWorker
 from voda_flows.control.request import Asked, strange_names, twice
-from voda_flows.objects import Object
-from voda_flows.report.times import seconds
-from voda_flows.report.tree import Tree, parameters, tree
+from voda_flows.objects import Object, seconds
 from voda_flows.wire import read_gate_workers
+from voda_flows.workflows.tree import Tree, parameters, tree
 
 #: Phases of a node or a Workflow from which it does not move any more.
 FULFILLED = frozenset({"Succeeded", "Failed", "Error", "Skipped", "Omitted"})

@@ -1,9 +1,11 @@
-"""The scheduler's settings as they stand in its ConfigMap, read again when that changes."""
+"""The scheduler's settings in their ConfigMap: read again when that changes, read once, written."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from scheduler_core.errors import NotFound
-from voda_flows.config import CONFIG_MAP, Settings
+from voda_flows.config import CONFIG_MAP, DEFAULT_NAMESPACE, Settings
 from voda_flows.store import ObjectStore
 
 
@@ -35,3 +37,35 @@ class SettingsSource:
             return None
         self._version = version
         return Settings.from_strings({"namespace": self._namespace, **(found.get("data") or {})})
+
+
+def settings(store: ObjectStore) -> Settings:
+    """The settings as they stand, defaults where nothing was set.
+
+    Raises:
+        InvalidValue: Somebody wrote a setting that is none.
+    """
+    return SettingsSource(store, DEFAULT_NAMESPACE).changed() or Settings()
+
+
+def configure(store: ObjectStore, values: Mapping[str, str], *, where: str) -> None:
+    """Write settings; those that are not named stay as they are.
+
+    Args:
+        store: Where the ConfigMap is.
+        values: Text by name.
+        where: What the values come from, for messages.
+
+    Raises:
+        InvalidValue: A setting or its value is none.
+    """
+    if not values:
+        return
+    meta = {"namespace": DEFAULT_NAMESPACE, "name": CONFIG_MAP}
+    try:
+        old = store.get("ConfigMap", DEFAULT_NAMESPACE, CONFIG_MAP).get("data") or {}
+        Settings.from_strings({**old, **values}, where=where)
+        store.merge_patch("ConfigMap", DEFAULT_NAMESPACE, CONFIG_MAP, {"data": dict(values)})
+    except NotFound:
+        Settings.from_strings(values, where=where)
+        store.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": dict(values)})

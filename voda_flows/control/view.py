@@ -16,8 +16,7 @@ from voda_flows.control.jobs import Granted, JobNodes
 from voda_flows.control.pods import PodKey
 from voda_flows.control.reports import DriverStatus
 from voda_flows.control.request import Limits, read_request
-from voda_flows.objects import Object
-from voda_flows.report.times import seconds
+from voda_flows.objects import Object, seconds
 from voda_flows.wire import AllocationDocument, read_document
 
 

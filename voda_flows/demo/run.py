@@ -13,17 +13,18 @@ from typing import Final
 import yaml
 
 from scheduler_core.errors import Conflict, NotFound, VodaError
-from voda_flows.cli import jobs, prepare
-from voda_flows.cli.up import configure
+from voda_flows.control.settings import configure
 from voda_flows.demo.script import ACTS, Act
 from voda_flows.demo.verify import Check, checks
 from voda_flows.local import up as local
 from voda_flows.local.processes import is_running
 from voda_flows.local.store import LocalStore
+from voda_flows.report import jobs
 from voda_flows.report.gather import gather
 from voda_flows.report.lives import ENDED
 from voda_flows.report.page import page
 from voda_flows.report.record import Record, document
+from voda_flows.submission import prepare
 from voda_flows.worlds import open_store
 
 NODES: Final = "2x2"
@@ -149,7 +150,7 @@ def prepare_folder(folder: Path) -> Path:
 def start(home: Path) -> LocalStore:
     """Bring up the demo's world."""
     store = open_store(home)
-    configure(store, SETTINGS)
+    configure(store, SETTINGS, where="the demo's settings")
     local.up(home, local.read_nodes(NODES))
     return store
 

@@ -9,9 +9,8 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from voda_flows.objects import Object
-from voda_flows.report.times import seconds
-from voda_flows.report.tree import Tree, parameters, tree
+from voda_flows.objects import Object, seconds
+from voda_flows.workflows.tree import Tree, parameters, tree
 
 ENDED = ("Succeeded", "Failed", "Error")
 

@@ -1,33 +1,10 @@
-"""Times in objects (RFC 3339 text) as seconds since the epoch; seconds and amounts as people read them."""
+"""Times, durations and amounts as people read them."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 
 _MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86400
-
-
-def seconds(text: object) -> float | None:
-    """Seconds since the epoch of a time in an object.
-
-    Args:
-        text: RFC 3339 in UTC, with or without a fraction; anything else is no time.
-
-    Returns:
-        The time, or None where there is none.
-
-    >>> seconds("1970-01-01T00:01:00.500000Z")
-    60.5
-    >>> seconds(None) is None
-    True
-    """
-    if not isinstance(text, str) or not text:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 def text(time_s: float) -> str:

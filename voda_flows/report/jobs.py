@@ -9,10 +9,9 @@ from pathlib import Path
 from scheduler_core.errors import InvalidValue, NotFound
 from voda_flows.config import DEFAULT_NAMESPACE, near_miss
 from voda_flows.local.store import LocalStore
-from voda_flows.objects import Object
+from voda_flows.objects import Object, seconds
 from voda_flows.report.files import job_folder, read_files
 from voda_flows.report.lives import ENDED, JobLife, lives
-from voda_flows.report.times import seconds
 from voda_flows.workflows.parameters import JOB_TEMPLATE, PARAMETERS
 
 LATEST = "@latest"

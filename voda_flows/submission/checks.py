@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from scheduler_core.errors import InvalidValue, NotFound
-from voda_flows.cli.settings import settings
 from voda_flows.control.cluster import OtherGpus, cluster_of, gpus_by_type
 from voda_flows.control.request import Limits, check_submission
+from voda_flows.control.settings import settings
 from voda_flows.local.argo import TemplateSource, validate, validate_template
 from voda_flows.local.argo.schema import check_fields
 from voda_flows.local.cron import validate_cron

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from scheduler_core.errors import InvalidValue
-from voda_flows.cli import documents
-from voda_flows.cli.documents import parse
+from voda_flows.submission import documents
+from voda_flows.submission.documents import parse
 
 
 def one(text: str) -> object:

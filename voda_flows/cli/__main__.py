@@ -1,4 +1,4 @@
-"""``python -m voda_flows.demo`` is ``voda demo``."""
+"""``python -m voda_flows.cli`` is ``voda``."""
 
 from __future__ import annotations
 
@@ -7,4 +7,4 @@ import sys
 from voda_flows.cli import run
 
 if __name__ == "__main__":
-    sys.exit(run(["demo", *sys.argv[1:]]))
+    sys.exit(run(sys.argv[1:]))
