@@ -5,10 +5,7 @@ In: an object store. Out: sentences, the most important first. ``voda explain`` 
 
 from __future__ import annotations
 
-import json
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from scheduler_core.errors import NotFound
 from scheduler_core.model.job import Job, JobPhase, WorkerPhase
@@ -17,10 +14,11 @@ from scheduler_core.model.units import in_words
 from voda_flows.config import Settings, near_miss
 from voda_flows.control.jobs import DEPTH_LIMIT, STATUS_LIMIT_BYTES
 from voda_flows.control.observe import StoreObserver
-from voda_flows.control.records import CONFIG_MAP, ROWS
 from voda_flows.control.reports import Reports
 from voda_flows.control.targets import StoredTarget
 from voda_flows.control.view import JobView
+from voda_flows.objects import Object
+from voda_flows.report.history import deed, history
 from voda_flows.report.times import short, text
 from voda_flows.store import ObjectStore
 
@@ -58,19 +56,7 @@ def explain(store: ObjectStore, settings: Settings, name: str, *, namespace: str
     return tuple(line for view in found for line in sentences(view, target, rows, settings, now_s))
 
 
-def history(store: ObjectStore, namespace: str) -> list[dict[str, Any]]:
-    """The scheduler's recent rounds, newest last (``records.history_row`` says what a row holds)."""
-    try:
-        found = store.get("ConfigMap", namespace, CONFIG_MAP)
-        rows: list[dict[str, Any]] = json.loads((found.get("data") or {}).get(ROWS) or "[]")
-    except (NotFound, ValueError):
-        return []
-    return rows
-
-
-def sentences(
-    view: JobView, target: Target, rows: Iterable[Mapping[str, Any]], settings: Settings, now_s: float
-) -> list[str]:
+def sentences(view: JobView, target: Target, rows: Iterable[Object], settings: Settings, now_s: float) -> list[str]:
     """What is to be said of one job.
 
     Args:
@@ -149,32 +135,15 @@ def _limits(view: JobView, job: Job, target: Target, settings: Settings, now_s: 
     return said
 
 
-def _recent(label: str, rows: Iterable[Mapping[str, Any]]) -> list[str]:
+def _recent(label: str, rows: Iterable[Object]) -> list[str]:
     """The last things that were done to it."""
     lines = [
-        f"{text(row['time_s'])}: {_action(action)}"
+        f"{text(row['time_s'])}: {done}"
         for row in rows
         for action in row.get("actions", ())
-        if action.get("job") == label
+        if action.get("job") == label and (done := deed(action))
     ]
     return lines[-_RECENT:]
-
-
-def _action(action: Mapping[str, Any]) -> str:
-    """An action of the history in words."""
-    match action.get("action"):
-        case "Grant" | "Grow":
-            nodes = Counter(worker["node"] for worker in action["workers"])
-            where = ", ".join(f"{count} on {node}" for node, count in sorted(nodes.items()))
-            return f"{'granted' if action['action'] == 'Grant' else 'grown by'} {where}"
-        case "Publish":
-            return f"to train with {', '.join(action['worker_ids'])} (generation {action['generation']})"
-        case "Stop":
-            return f"told to stop at a checkpoint: {action['reason']}"
-        case "Evict":
-            return f"worker {action['worker_id']} ended: {action['reason']}"
-        case _:
-            return str(action.get("action", "")).lower()
 
 
 def _label(view: JobView) -> str:

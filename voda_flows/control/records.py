@@ -1,7 +1,7 @@
 """What the scheduler leaves behind: each decision on disk for replay, and the recent ones for people.
 
 ``<folder>/<number>/observation.json`` and ``decision.json`` hold what was seen, what was wanted before, and what was
-decided and done: ``voda replay`` reads them. The ConfigMap ``voda-history`` holds the last rows, newest last, for
+decided and done, enough to decide again offline. The ConfigMap ``voda-history`` holds the last rows, newest last, for
 ``voda watch`` and ``voda explain``; both are bounded.
 """
 
@@ -20,13 +20,12 @@ from scheduler_core.model.params import Params
 from scheduler_core.model.plan import Announce
 from scheduler_core.model.target import Target
 from voda_flows.config import Settings
+from voda_flows.report.history import HISTORY_MAP, ROWS
 from voda_flows.store import ObjectStore
 from voda_flows.wire import encode, to_json
 
 log = logging.getLogger(__name__)
 
-CONFIG_MAP = "voda-history"
-ROWS = "rows"
 #: Where records go, if set; else ``records`` under VODA_HOME, else nowhere.
 FOLDER_VARIABLE = "VODA_RECORDS"
 #: A ConfigMap holds 1 MB at most.
@@ -96,13 +95,13 @@ class Records:
     def _append(self, row: Mapping[str, Any]) -> None:
         namespace = self._settings.namespace
         try:
-            found = self._store.get("ConfigMap", namespace, CONFIG_MAP)
+            found = self._store.get("ConfigMap", namespace, HISTORY_MAP)
             rows = [*json.loads((found.get("data") or {}).get(ROWS) or "[]"), row]
             change = {"data": {ROWS: bounded(rows, self._settings.history_rows)}}
             version = found["metadata"]["resourceVersion"]
-            self._store.merge_patch("ConfigMap", namespace, CONFIG_MAP, change, resource_version=version)
+            self._store.merge_patch("ConfigMap", namespace, HISTORY_MAP, change, resource_version=version)
         except NotFound:
-            metadata = {"name": CONFIG_MAP, "namespace": namespace}
+            metadata = {"name": HISTORY_MAP, "namespace": namespace}
             data = {ROWS: bounded([row], self._settings.history_rows)}
             self._store.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
         except (Conflict, ValueError) as fault:

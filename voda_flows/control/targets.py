@@ -12,7 +12,7 @@ from voda_flows.wire import from_json, to_json
 
 log = logging.getLogger(__name__)
 
-CONFIG_MAP = "voda-target"
+TARGET_MAP = "voda-target"
 _KEY = "target"
 
 
@@ -44,24 +44,24 @@ class StoredTarget:
                 {
                     "apiVersion": "v1",
                     "kind": "ConfigMap",
-                    "metadata": {"name": CONFIG_MAP, "namespace": self._namespace},
+                    "metadata": {"name": TARGET_MAP, "namespace": self._namespace},
                     "data": data,
                 }
             )
             return
         version = self._seen["metadata"]["resourceVersion"]
         self._seen = self._store.merge_patch(
-            "ConfigMap", self._namespace, CONFIG_MAP, {"data": data}, resource_version=version
+            "ConfigMap", self._namespace, TARGET_MAP, {"data": data}, resource_version=version
         )
 
     def _read(self) -> Target:
         try:
-            self._seen = self._store.get("ConfigMap", self._namespace, CONFIG_MAP)
+            self._seen = self._store.get("ConfigMap", self._namespace, TARGET_MAP)
         except NotFound:
             self._seen = None
             return Target()
         try:
             return from_json((self._seen.get("data") or {}).get(_KEY) or "", Target)
         except InvalidValue as fault:
-            log.warning("configmap=%s unreadable=%r decisions begin anew", CONFIG_MAP, str(fault))
+            log.warning("configmap=%s unreadable=%r decisions begin anew", TARGET_MAP, str(fault))
             return Target()

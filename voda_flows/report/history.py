@@ -14,19 +14,28 @@ from voda_flows.report.events import Event
 from voda_flows.report.lives import JobLife
 from voda_flows.store import ObjectStore
 
+HISTORY_MAP: Final = "voda-history"
+ROWS: Final = "rows"
 #: What a round did may show in the job this much later: a worker warms up, a checkpoint is written.
 _LATER_S: Final = 120.0
 _ACTIONS: Final = {"grow": ("Grow", "Publish"), "shrink": ("Publish",), "preempt": ("Stop",)}
 
 
 def history(store: ObjectStore, namespace: str) -> tuple[Object, ...]:
-    """The rounds that are kept, oldest first; none before the scheduler has run."""
+    """The rounds that are kept (``control/records.py`` writes them), oldest first.
+
+    Args:
+        store: Where the ConfigMap is.
+        namespace: The scheduler's own.
+
+    Returns:
+        None before the scheduler has run, or where somebody else wrote what cannot be read.
+    """
     try:
-        found = store.get("ConfigMap", namespace, "voda-history")
-    except NotFound:
+        rows = json.loads((store.get("ConfigMap", namespace, HISTORY_MAP).get("data") or {}).get(ROWS) or "[]")
+    except (NotFound, ValueError):
         return ()
-    rows = json.loads((found.get("data") or {}).get("rows") or "[]")
-    return tuple(row for row in rows if isinstance(row, dict))
+    return tuple(row for row in rows if isinstance(row, dict)) if isinstance(rows, list) else ()
 
 
 def decisions(rows: Sequence[Object], count: int) -> tuple[str, ...]:
@@ -41,7 +50,8 @@ def words(row: Object) -> str:
     >>> words({"actions": [{"job": "a/train", "action": "Stop", "reason": "b goes first"}], "fault": ""})
     'a stops at a checkpoint (b goes first)'
     """
-    said = [text for action in row.get("actions") or () if (text := _action(action))]
+    actions = row.get("actions") or ()
+    said = [f"{short_name(str(action.get('job', '')))} {done}" for action in actions if (done := deed(action))]
     said += [f"{short_name(job)} changed meanwhile, is looked at again" for job in row.get("conflicts") or ()]
     if row.get("fault"):
         said.append(f"fault: {row['fault']}")
@@ -49,6 +59,24 @@ def words(row: Object) -> str:
         gpus = ", ".join(f"{short_name(job)} {count}" for job, count in sorted((row.get("gpus") or {}).items()))
         said.append(f"decision {row.get('decision', '')}: {gpus or 'nobody has GPUs'}")
     return "; ".join(said)
+
+
+def deed(action: Object) -> str:
+    """What an action of a round did to its job, as words to put behind the job's name; empty where nobody asks.
+
+    >>> deed({"action": "Grow", "workers": [{"node": "n1", "gpus": 2}]})
+    'gets 2 on n1 more'
+    """
+    workers = ", ".join(_placed(action))
+    said = {
+        "Grant": f"starts on {workers}",
+        "Grow": f"gets {workers} more",
+        "Publish": f"trains on {len(action.get('worker_ids') or ())}",
+        "Stop": f"stops at a checkpoint ({action.get('reason', '')})",
+        "Evict": f"loses {action.get('worker_id', '')} ({action.get('reason', '')})",
+        "Refuse": f"is refused: {action.get('reason', '')}",
+    }
+    return said.get(str(action.get("action")), "")
 
 
 def explained(life: JobLife, happened: Iterable[Event], rows: Sequence[Object]) -> tuple[Event, ...]:
@@ -80,21 +108,6 @@ def _others(row: Object, name: str) -> str:
     given = ", ".join(f"{short_name(job)} {count}" for job, count in sorted(gpus.items()) if job != name)
     mine = f"decision {row.get('decision', '')} gives it {gpus.get(name, 0)}"
     return f"{mine}; others: {given}" if given else f"{mine}; nobody else wants GPUs"
-
-
-def _action(action: Object) -> str:
-    """An action in words."""
-    job, workers = short_name(str(action.get("job", ""))), list(_placed(action))
-    said = {
-        "Grant": f"{job} starts on {', '.join(workers)}",
-        "Grow": f"{job} gets {', '.join(workers)} more",
-        "Publish": f"{job} trains on {len(action.get('worker_ids') or ())}",
-        "Stop": f"{job} stops at a checkpoint ({action.get('reason', '')})",
-        "Release": "",
-        "Evict": f"{job} loses {action.get('worker_id', '')} ({action.get('reason', '')})",
-        "Refuse": f"{job} is refused: {action.get('reason', '')}",
-    }
-    return said.get(str(action.get("action")), "")
 
 
 def _placed(action: Object) -> Iterator[str]:

@@ -12,8 +12,9 @@ from scheduler_core.model.observation import Observation
 from scheduler_core.model.target import Target
 from tests.unit.control.world import PARAMS, World
 from voda_flows.config import Settings
-from voda_flows.control.explain import explain, history
+from voda_flows.control.explain import explain
 from voda_flows.control.records import Records, bounded
+from voda_flows.report.history import history
 from voda_flows.wire import decode, from_json
 
 
@@ -115,7 +116,7 @@ def test_people_are_told_why(tmp_path: Path) -> None:
     assert first[0].startswith("first/first starts on 3 GPUs, granted ")
     assert "2 on n0, 1 on n1" in first[1]
     assert "w0 on n0 (Pending)" in first[2]
-    assert first[-1].endswith("Z: granted 2 on n0, 1 on n1")
+    assert first[-1].endswith("Z: starts on 2 on n0, 1 on n1")
     assert second[0].startswith("second/second waits at its gate (queue default, submitted 0.")
     assert "waits for 2 GPUs" in second[1]
 
