@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from scheduler_core.errors import InvalidValue
 from scheduler_core.model.plan import NewWorker
 from voda_flows.control.request import Asked, strange_names, twice
 from voda_flows.objects import Object, seconds
 from voda_flows.wire import read_gate_workers
-from voda_flows.workflows.tree import Tree, parameters, tree
+from voda_flows.workflows.tree import SegmentNodes, Tree, is_grant, parameters, tree
 
 #: Phases of a node or a Workflow from which it does not move any more.
 FULFILLED = frozenset({"Succeeded", "Failed", "Error", "Skipped", "Omitted"})
@@ -112,32 +113,6 @@ class JobNodes:
         return self.num_segments >= segments_limit or self.status_bytes > STATUS_LIMIT_BYTES or self.depth > DEPTH_LIMIT
 
 
-@dataclass(frozen=True, slots=True)
-class _Inside:
-    """A job's nodes, sorted out."""
-
-    tree: Tree
-    nodes: list[Object]
-    by_template: Mapping[str, list[Object]] = field(init=False)
-
-    def __post_init__(self) -> None:
-        found: dict[str, list[Object]] = {}
-        for node in self.nodes:
-            found.setdefault(node.get("templateName") or "", []).append(node)
-        object.__setattr__(self, "by_template", found)
-
-    def of(self, template: str, segment: Object | None = None) -> list[Object]:
-        """Nodes made from a template that ran; of one segment only where one is named."""
-        ran = [node for node in self.by_template.get(template, ()) if node.get("type") != "Skipped"]
-        if segment is None:
-            return ran
-        return [node for node in ran if (self.tree.enclosing(node["id"], "segment") or {}).get("id") == segment["id"]]
-
-    def depth(self, node: Object) -> int:
-        """How deep a node lies."""
-        return sum(1 for _ in self.tree.boundaries(node["id"]))
-
-
 def find_jobs(workflow: Object) -> list[JobNodes]:
     """Every live training job of a Workflow, in order of its start.
 
@@ -178,39 +153,39 @@ def _with_fault(job: JobNodes, fault: str) -> JobNodes:
 
 
 def _job_nodes(nodes: Tree, root: str, status_bytes: int) -> JobNodes:
-    inside = _Inside(nodes, [nodes.nodes[root], *nodes.within(root)])
-    segments = sorted(inside.of("segment"), key=inside.depth)
-    grants = [gate for gate in inside.of("gate") if _is_grant(gate)]
+    segments = nodes.segments(root)
+    grants = [gate for segment in segments for gate in segment.of("gate") if is_grant(gate)]
+    workers = [node for segment in segments for node in segment.of("worker") if node.get("type") == "Pod"]
     whole = JobNodes(
         asked=_asked(nodes, root, started=bool(grants)),
         root=root,
         started_s=min((_end_s(gate) for gate in grants), default=None),
-        retries=_retries(inside),
-        spent=tuple(_spent(node) for node in inside.of("worker") if node.get("type") == "Pod"),
-        num_segments=len({parameters(segment).get("segment") for segment in segments}),
+        retries=_retries(segments),
+        spent=tuple(_spent(node) for node in workers),
+        num_segments=len({segment.number for segment in segments}),
         status_bytes=status_bytes,
-        depth=max(inside.depth(node) for node in inside.nodes),
+        depth=max(nodes.depth(node["id"]) for node in [nodes.nodes[root], *nodes.within(root)]),
         held=_is_held(nodes.workflow),
     )
-    return _with_segment(whole, inside, segments[-1]) if segments else whole
+    return _with_segment(whole, segments[-1]) if segments else whole
 
 
-def _with_segment(job: JobNodes, inside: _Inside, segment: Object) -> JobNodes:
+def _with_segment(job: JobNodes, segment: SegmentNodes) -> JobNodes:
     """The job with what its current segment says."""
-    gate = next(iter(inside.of("gate", segment)), {})
-    grow_gates = inside.of("grow-gate", segment)
+    gate = next(iter(segment.of("gate")), {})
+    grow_gates = segment.of("grow-gate")
     answered = [one for one in (gate, *grow_gates) if one.get("phase") == "Succeeded"]
-    node_by_worker = {parameters(node).get("id") or "": node for node in inside.of("worker", segment)}
+    node_by_worker = {parameters(node).get("id") or "": node for node in segment.of("worker")}
     return replace(
         job,
-        segment=int(parameters(segment).get("segment") or 0),
+        segment=segment.number,
         gate=gate.get("id", ""),
         gate_open=_is_open(gate),
         message=gate.get("message") or "",
-        granted_s=_end_s(gate) if _is_grant(gate) else None,
+        granted_s=_end_s(gate) if is_grant(gate) else None,
         grow_gate=next((one["id"] for one in grow_gates if _is_open(one)), ""),
-        workers=_granted(answered, node_by_worker) if _is_grant(gate) else (),
-        driver_ended=any(node.get("phase") in FULFILLED for node in inside.of("driver", segment)),
+        workers=_granted(answered, node_by_worker) if is_grant(gate) else (),
+        driver_ended=any(node.get("phase") in FULFILLED for node in segment.of("driver")),
     )
 
 
@@ -249,15 +224,11 @@ def _asked(nodes: Tree, root: str, *, started: bool) -> Asked:
     )
 
 
-def _retries(inside: _Inside) -> int:
+def _retries(segments: Iterable[SegmentNodes]) -> int:
     """How many of the last checkpoint steps found nothing new."""
-    states = [parameters(node, "outputs").get("state") for node in sorted(inside.of("checkpoint"), key=inside.depth)]
-    count = 0
-    for state in reversed([state for state in states if state]):
-        if state != "lost":
-            break
-        count += 1
-    return count
+    steps = [node for segment in segments for node in segment.of("checkpoint")]
+    states = [state for node in steps if (state := parameters(node, "outputs").get("state"))]
+    return sum(1 for _ in takewhile(lambda state: state == "lost", reversed(states)))
 
 
 def _spent(node: Object) -> Spent:
@@ -268,10 +239,6 @@ def _spent(node: Object) -> Spent:
 
 def _is_open(gate: Object) -> bool:
     return gate.get("phase") in ("Running", "Pending")
-
-
-def _is_grant(gate: Object) -> bool:
-    return gate.get("phase") == "Succeeded" and parameters(gate, "outputs").get("grant") == "given"
 
 
 def _is_held(workflow: Object) -> bool:

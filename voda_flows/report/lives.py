@@ -6,11 +6,11 @@ In: raw objects. Out: frozen values. ``voda list`` and ``get`` show the latest s
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from voda_flows.objects import Object, seconds
-from voda_flows.workflows.tree import Tree, parameters, tree
+from voda_flows.workflows.tree import SegmentNodes, Tree, is_grant, parameters, tree
 
 ENDED = ("Succeeded", "Failed", "Error")
 
@@ -168,7 +168,7 @@ def lives(workflow: Object, pods: Iterable[Object]) -> tuple[JobLife, ...]:
 def _life(nodes: Tree, root: Object, pods: Mapping[str, Object]) -> JobLife:
     """One job."""
     asked, inside = parameters(root), nodes.within(root["id"])
-    segments = _segments(nodes, inside, pods)
+    segments = _segments(nodes, root, pods)
     name, meta = asked.get("job-name", "train"), nodes.workflow["metadata"]
     drivers = [_counts(node) for node in inside if _is(node, "driver") and node.get("phase") not in ("Failed", "Error")]
     phase = _phase(nodes.workflow, root, segments)
@@ -190,35 +190,32 @@ def _life(nodes: Tree, root: Object, pods: Mapping[str, Object]) -> JobLife:
     )
 
 
-def _segments(nodes: Tree, inside: list[Object], pods: Mapping[str, Object]) -> tuple[Segment, ...]:
+def _segments(nodes: Tree, root: Object, pods: Mapping[str, Object]) -> tuple[Segment, ...]:
     """The segments of a job; a gate that was answered with nothing and asked anew belongs to the same segment."""
-    gates: dict[int, list[Object]] = {}
-    for node in inside:
-        if node.get("templateName") == "gate" and node.get("type") == "Suspend":
-            outer = nodes.enclosing(node["id"], "segment") or {}
-            gates.setdefault(int(parameters(outer).get("segment", "0")), []).append(node)
-    trains = {int(parameters(node).get("segment", "0")): node for node in inside if _ran(node) and _is(node, "train")}
-    made = []
-    for number, asked in sorted(gates.items()):
-        train = trains.get(number)
-        own = [node for node in inside if train is not None and _in_train(nodes, node, train)]
-        made.append(_segment(number, asked, own, pods))
-    return tuple(made)
+    found: dict[int, list[SegmentNodes]] = {}
+    for segment in nodes.segments(root["id"]):
+        if segment.of("gate"):
+            found.setdefault(segment.number, []).append(segment)
+    return tuple(_segment(several, pods) for _, several in sorted(found.items()))
 
 
-def _segment(number: int, gates: list[Object], own: list[Object], pods: Mapping[str, Object]) -> Segment:
-    """One segment from its gates and the nodes of its train step."""
-    granted = [gate for gate in gates if parameters(gate, "outputs").get("grant") == "given"]
-    driver = next((pods.get(node["id"], {}) for node in own if _is(node, "driver")), {})
+def _segment(several: Sequence[SegmentNodes], pods: Mapping[str, Object]) -> Segment:
+    """One segment from its gates and the nodes of its last train step."""
+    gates = [gate for segment in several for gate in segment.of("gate")]
+    granted = [gate for gate in gates if is_grant(gate)]
+    own = next((segment for segment in reversed(several) if segment.of("train")), several[-1])
+    driver = next((pods.get(node["id"], {}) for node in own.of("driver")), {})
     document = _document(driver)
-    checkpoint = next((node for node in own if _is(node, "checkpoint")), {})
+    checkpoint = next(iter(own.of("checkpoint")), {})
     return Segment(
-        number=number,
+        number=own.number,
         queued_s=seconds(gates[0].get("startedAt")) or 0.0,
         granted_s=seconds(granted[0].get("finishedAt")) if granted else None,
         ended_s=seconds(checkpoint.get("finishedAt")),
         outcome=_outcome(checkpoint),
-        holdings=tuple(_holding(node, pods.get(node["id"], {})) for node in own if _is_worker(node)),
+        holdings=tuple(
+            _holding(node, pods.get(node["id"], {})) for node in own.of("worker") if node.get("type") == "Pod"
+        ),
         driver=driver.get("metadata", {}).get("name", ""),
         trains=bool(document),
         size=len(document.get("workers", ())),
@@ -296,28 +293,6 @@ def _counts(driver: Object) -> tuple[int, int]:
     return int(done), int(total)
 
 
-def _in_train(nodes: Tree, node: Object, train: Object) -> bool:
-    """Whether a node belongs to a train step itself, not to a later segment nested in it."""
-    outer = nodes.enclosing(node["id"], "train")
-    segment = nodes.enclosing(node["id"], "segment")
-    between = [step["id"] for step in nodes.boundaries(node["id"])]
-    return (
-        outer is not None
-        and outer["id"] == train["id"]
-        and (segment is None or between.index(outer["id"]) < between.index(segment["id"]))
-    )
-
-
 def _is(node: Object, template: str) -> bool:
     """Whether a node was made from a template."""
     return bool(node.get("templateName") == template)
-
-
-def _is_worker(node: Object) -> bool:
-    """Whether a node is a worker's pod."""
-    return _is(node, "worker") and node.get("type") == "Pod"
-
-
-def _ran(node: Object) -> bool:
-    """Whether a node is more than a step that was skipped."""
-    return node.get("type") not in ("Skipped", "StepGroup", "TaskGroup")

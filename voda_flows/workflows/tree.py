@@ -9,6 +9,26 @@ from typing import Any
 from voda_flows.objects import Object
 from voda_flows.workflows.parameters import JOB_ENTRYPOINT, JOB_TEMPLATE
 
+#: Nodes that hold other nodes together, or stand for what was not run.
+_NO_STEP = ("Skipped", "StepGroup", "TaskGroup")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentNodes:
+    """The nodes of one segment; those of the segments that follow lie inside it, but are theirs.
+
+    Attributes:
+        number: The segment's, from 0; one that was asked to wait anew has the number of the one before.
+        by_template: Nodes that ran, by the template that they came from, in order of start.
+    """
+
+    number: int
+    by_template: Mapping[str, tuple[Object, ...]]
+
+    def of(self, template: str) -> tuple[Object, ...]:
+        """The nodes made from a template."""
+        return self.by_template.get(template, ())
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tree:
@@ -47,6 +67,33 @@ class Tree:
             if any(outer["id"] == root_id for outer in self.boundaries(node_id))
         ]
         return sorted(inside, key=lambda node: (node.get("startedAt") or "", node.get("name", "")))
+
+    def depth(self, node_id: str) -> int:
+        """How deep a node lies."""
+        return sum(1 for _ in self.boundaries(node_id))
+
+    def segments(self, root_id: str) -> tuple[SegmentNodes, ...]:
+        """The segments of the job at a root, the outermost first: each lies inside the one before."""
+        nodes = [self.nodes[root_id], *self.within(root_id)]
+        ran = [node for node in nodes if node.get("type") not in _NO_STEP]
+        found = {node["id"]: node for node in ran if node.get("templateName") == "segment"}
+        inside: dict[str, dict[str, list[Object]]] = {node_id: {} for node_id in found}
+        for node in ran:
+            outer = self.enclosing(node["id"], "segment")
+            if outer is not None and outer["id"] in inside:
+                inside[outer["id"]].setdefault(node.get("templateName") or "", []).append(node)
+        return tuple(
+            SegmentNodes(
+                number=int(parameters(found[node_id]).get("segment") or 0),
+                by_template={template: tuple(nodes) for template, nodes in inside[node_id].items()},
+            )
+            for node_id in sorted(found, key=self.depth)
+        )
+
+
+def is_grant(gate: Object) -> bool:
+    """Whether a gate was answered with GPUs, not with nothing to ask anew."""
+    return gate.get("phase") == "Succeeded" and parameters(gate, "outputs").get("grant") == "given"
 
 
 def tree(workflow: Object) -> Tree:
