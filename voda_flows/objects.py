@@ -15,6 +15,10 @@ from scheduler_core.errors import InvalidValue
 Object = dict[str, Any]
 
 CLUSTER_SCOPED = frozenset({"Node"})
+#: Phases in which a pod, a Workflow and a Workflow's node do not move any more.
+POD_ENDED = frozenset({"Succeeded", "Failed"})
+WORKFLOW_ENDED = POD_ENDED | {"Error"}
+NODE_ENDED = WORKFLOW_ENDED | {"Skipped", "Omitted"}
 KINDS = frozenset({"Workflow", "WorkflowTemplate", "CronWorkflow", "Pod", "Node", "ConfigMap", "Secret", "Lease"})
 
 

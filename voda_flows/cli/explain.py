@@ -12,8 +12,9 @@ from voda_flows.cli.verbs import verb
 from voda_flows.control.explain import explain
 from voda_flows.control.settings import settings
 from voda_flows.local.store import LocalStore
+from voda_flows.objects import WORKFLOW_ENDED
 from voda_flows.report import jobs
-from voda_flows.report.lives import ENDED, JobLife
+from voda_flows.report.lives import JobLife
 from voda_flows.report.times import short
 
 
@@ -47,7 +48,7 @@ def command(shared: Shared, name: str) -> None:
 
 def _sentences(store: LocalStore, life: JobLife) -> list[str]:
     """What is to be said of one job."""
-    if life.phase in ENDED:
+    if life.phase in WORKFLOW_ENDED:
         ago = short(time.time() - (life.ended_s or life.submitted_s))
         why = f": {life.message}" if life.message else ""
         return [f"{life.label} ended {ago} ago as {life.phase}{why}"]

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence
 from scheduler_core.errors import NotFound
 from voda_flows.cli import output
 from voda_flows.local.store import LocalStore
-from voda_flows.objects import Object
-from voda_flows.report.lives import ENDED
+from voda_flows.objects import WORKFLOW_ENDED, Object
 
 _LOOK_S = 1.0
 TIMED_OUT = 5
@@ -34,7 +33,7 @@ def wait(store: LocalStore, workflows: Sequence[Object], *, timeout_s: float | N
     for _ in changes(store):
         for uid, body in list(left.items()):
             phase, message = phase_of(store, body)
-            if phase in ENDED:
+            if phase in WORKFLOW_ENDED:
                 name = body["metadata"]["name"]
                 why = f"see `voda get {name}`" if message.startswith("child ") else message  # which names a node only
                 output.story(f"{name} {phase}" + (f": {why}" if why else ""))
@@ -59,7 +58,7 @@ def changes(store: LocalStore, *, look_s: float = _LOOK_S) -> Iterator[int]:
 
 def has_ended(store: LocalStore, body: Object) -> bool:
     """Whether a Workflow has ended (or is gone)."""
-    return phase_of(store, body)[0] in ENDED
+    return phase_of(store, body)[0] in WORKFLOW_ENDED
 
 
 def phase_of(store: LocalStore, body: Object) -> tuple[str, str]:

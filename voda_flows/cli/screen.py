@@ -21,7 +21,8 @@ from voda_flows.cli.columns import COLOURS
 from voda_flows.cli.snapshot import NodeView, Snapshot
 from voda_flows.control.settings import settings
 from voda_flows.local.store import LocalStore
-from voda_flows.report.lives import ENDED, JobLife
+from voda_flows.objects import WORKFLOW_ENDED
+from voda_flows.report.lives import JobLife
 from voda_flows.report.times import short
 
 #: Progress files grow without a change of the store; and ages go on.
@@ -145,7 +146,7 @@ def _node(node: NodeView, colours: dict[str, str]) -> Text:
 def _jobs(now: Snapshot, colours: dict[str, str], room: int) -> Table:
     """The jobs' lines; those that go on first when there is not room for all."""
     shown = list(now.lives)
-    for life in [one for one in now.lives if one.phase in ENDED]:
+    for life in [one for one in now.lives if one.phase in WORKFLOW_ENDED]:
         if len(shown) > room:
             shown.remove(life)
     table = Table(box=None, padding=(0, 1), pad_edge=False, show_edge=False)
@@ -179,7 +180,7 @@ def _waits(life: JobLife, place: int, now: Snapshot) -> Text:
 
 def _state(life: JobLife) -> str:
     """A job's state in a line."""
-    if life.phase in (*ENDED, "Queued"):
+    if life.phase in (*WORKFLOW_ENDED, "Queued"):
         return life.phase
     return f"{life.phase} on {life.gpus} {life.fraction:.0%}"
 

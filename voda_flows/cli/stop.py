@@ -8,8 +8,8 @@ from scheduler_core.errors import Conflict
 from voda_flows.cli import following
 from voda_flows.cli.options import JOB, Shared, shared_options
 from voda_flows.cli.verbs import verb
+from voda_flows.objects import WORKFLOW_ENDED
 from voda_flows.report import jobs
-from voda_flows.report.lives import ENDED
 
 
 @verb(
@@ -29,7 +29,7 @@ def command(shared: Shared, names: tuple[str, ...], *, terminate: bool, wait: bo
     chosen = [jobs.find(store, shared.namespace, name).workflow for name in names]
     for body in chosen:
         meta, phase = body["metadata"], (body.get("status") or {}).get("phase")
-        if phase in ENDED:
+        if phase in WORKFLOW_ENDED:
             raise Conflict(f"job {meta['name']!r}: expected one that still runs, it is {phase}")
         shutdown = {"spec": {"shutdown": "Terminate" if terminate else "Stop"}}
         store.merge_patch("Workflow", meta["namespace"], meta["name"], shutdown)

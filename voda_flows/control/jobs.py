@@ -15,12 +15,10 @@ from itertools import takewhile
 from scheduler_core.errors import InvalidValue
 from scheduler_core.model.plan import NewWorker
 from voda_flows.control.request import Asked, strange_names, twice
-from voda_flows.objects import Object, seconds
+from voda_flows.objects import NODE_ENDED, Object, seconds
 from voda_flows.wire import read_gate_workers
 from voda_flows.workflows.tree import SegmentNodes, Tree, is_grant, parameters, tree
 
-#: Phases of a node or a Workflow from which it does not move any more.
-FULFILLED = frozenset({"Succeeded", "Failed", "Error", "Skipped", "Omitted"})
 #: Argo moves a status of more than 1 MB out of sight; above this a job is not made to grow any further.
 STATUS_LIMIT_BYTES = 600_000
 #: Argo ends a Workflow at 100 nested templates; a growth nests one, a segment two.
@@ -126,7 +124,7 @@ def find_jobs(workflow: Object) -> list[JobNodes]:
         InvalidValue: Its nodes cannot be read (they are compressed or stored elsewhere).
     """
     status = workflow.get("status") or {}
-    if status.get("phase") in FULFILLED or "deletionTimestamp" in workflow["metadata"]:
+    if status.get("phase") in NODE_ENDED or "deletionTimestamp" in workflow["metadata"]:
         return []
     if status.get("compressedNodes") or status.get("offloadNodeStatusVersion"):
         raise InvalidValue(
@@ -134,7 +132,7 @@ def find_jobs(workflow: Object) -> list[JobNodes]:
             "offloaded because the status is too large; end the Workflow and submit the rest of it as another"
         )
     nodes = tree(workflow)
-    live = [node_id for node_id in nodes.roots if nodes.nodes[node_id].get("phase") not in FULFILLED]
+    live = [node_id for node_id in nodes.roots if nodes.nodes[node_id].get("phase") not in NODE_ENDED]
     if not live:
         return []
     size = len(json.dumps(status, separators=(",", ":")))
@@ -185,7 +183,7 @@ def _with_segment(job: JobNodes, segment: SegmentNodes) -> JobNodes:
         granted_s=_end_s(gate) if is_grant(gate) else None,
         grow_gate=next((one["id"] for one in grow_gates if _is_open(one)), ""),
         workers=_granted(answered, node_by_worker) if is_grant(gate) else (),
-        driver_ended=any(node.get("phase") in FULFILLED for node in segment.of("driver")),
+        driver_ended=any(node.get("phase") in NODE_ENDED for node in segment.of("driver")),
     )
 
 
@@ -203,7 +201,7 @@ def _granted(gates: Iterable[Object], node_by_worker: Mapping[str, Object]) -> t
                 worker=worker,
                 since_s=_end_s(gate),
                 node=node.get("id", ""),
-                node_ended=node.get("phase") in FULFILLED,
+                node_ended=node.get("phase") in NODE_ENDED,
             )
     return tuple(sorted(found.values(), key=lambda one: int(one.worker.id.removeprefix("w"))))
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from scheduler_core.model.job import WorkerPhase
-from voda_flows.objects import Object
+from voda_flows.objects import POD_ENDED, Object
 
 GPU = "nvidia.com/gpu"
 HOSTNAME = "kubernetes.io/hostname"
@@ -92,7 +92,7 @@ def worker_phase(pod: Object) -> WorkerPhase:
 
 def has_ended(pod: Object) -> bool:
     """Whether its processes are gone."""
-    return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+    return (pod.get("status") or {}).get("phase") in POD_ENDED
 
 
 def is_leaving(pod: Object) -> bool:

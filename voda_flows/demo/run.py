@@ -19,9 +19,9 @@ from voda_flows.demo.verify import Check, checks
 from voda_flows.local import up as local
 from voda_flows.local.processes import is_running
 from voda_flows.local.store import LocalStore
+from voda_flows.objects import WORKFLOW_ENDED
 from voda_flows.report import jobs
 from voda_flows.report.gather import gather
-from voda_flows.report.lives import ENDED
 from voda_flows.report.page import page
 from voda_flows.report.record import Record, document
 from voda_flows.submission import prepare
@@ -101,7 +101,7 @@ class Director:
     def _has_ended(self) -> bool:
         """Whether all Workflows have."""
         found = jobs.workflows(self.store, NAMESPACE)
-        return all((body.get("status") or {}).get("phase") in ENDED for body in found)
+        return all((body.get("status") or {}).get("phase") in WORKFLOW_ENDED for body in found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

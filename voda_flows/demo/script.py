@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from voda_flows.report.lives import ENDED, JobLife
+from voda_flows.objects import WORKFLOW_ENDED
+from voda_flows.report.lives import JobLife
 
 Lives = Mapping[str, JobLife]
 
@@ -35,14 +36,14 @@ def trains_on(lives: Lives, name: str, gpus: int) -> bool:
     """Whether a job trains on so many GPUs, or has ended."""
     life = lives.get(name)
     return life is not None and (
-        life.phase in ENDED or (life.phase == "Running" and life.size == gpus and life.done > 0)
+        life.phase in WORKFLOW_ENDED or (life.phase == "Running" and life.size == gpus and life.done > 0)
     )
 
 
 def trains(lives: Lives, name: str) -> bool:
     """Whether a job has made its first steps, or has ended."""
     life = lives.get(name)
-    return life is not None and (life.phase in ENDED or (life.phase == "Running" and life.done > 0))
+    return life is not None and (life.phase in WORKFLOW_ENDED or (life.phase == "Running" and life.done > 0))
 
 
 ACTS: Final = (

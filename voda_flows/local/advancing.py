@@ -17,9 +17,8 @@ from scheduler_core.errors import Conflict, NotFound
 from voda_flows.local.argo import Advance, TemplateSource, advance
 from voda_flows.local.kubelet import END, WORKFLOW
 from voda_flows.local.store import LocalStore
-from voda_flows.objects import Key, Object, format_time
+from voda_flows.objects import POD_ENDED, Key, Object, format_time
 
-POD_ENDED = frozenset({"Succeeded", "Failed"})
 Place = tuple[str, str]
 """(namespace, name) of a Workflow."""
 Versions = tuple[str, ...]

@@ -18,11 +18,10 @@ from zoneinfo import ZoneInfo
 from cronsim import CronSim, CronSimError
 
 from scheduler_core.errors import InvalidValue
-from voda_flows.objects import Object, format_time, parse_time
+from voda_flows.objects import WORKFLOW_ENDED, Object, format_time, parse_time
 
 LABEL = "workflows.argoproj.io/cron-workflow"
 SCHEDULED = "workflows.argoproj.io/scheduled-time"
-ENDED = frozenset({"Succeeded", "Failed", "Error"})
 LATE_S = 5.0
 """How late a tick may be acted on without ``startingDeadlineSeconds``: a busy moment is no missed tick."""
 FAR = timedelta(hours=1)
@@ -77,7 +76,7 @@ def cron_step(cron: Object, children: Sequence[Object], now: datetime) -> CronSt
     validate_cron(cron)
     spec, old = cron["spec"], cron.get("status") or {}
     last = parse_time(old.get("lastScheduledTime") or cron["metadata"]["creationTimestamp"])
-    active = [child for child in children if (child.get("status") or {}).get("phase") not in ENDED]
+    active = [child for child in children if (child.get("status") or {}).get("phase") not in WORKFLOW_ENDED]
     policy = spec.get("concurrencyPolicy") or "Allow"
     due = None if spec.get("suspend") else _latest_due(spec, last, now)
     if policy == "Forbid" and active:

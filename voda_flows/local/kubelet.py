@@ -16,10 +16,10 @@ from pathlib import Path
 
 from scheduler_core.errors import Conflict, NotFound
 from voda_flows.local.launch import SLOTS, WORKDIR, Surroundings, launch
-from voda_flows.local.nodes import ENDED, Binding, bind, devices_of, held_slots, node_of
+from voda_flows.local.nodes import Binding, bind, devices_of, held_slots, node_of
 from voda_flows.local.pods import Pods, choose_address
 from voda_flows.local.store import LocalStore
-from voda_flows.objects import Key, Object, format_time, key_of
+from voda_flows.objects import POD_ENDED, Key, Object, format_time, key_of
 
 END = "voda.dev/end"
 """Annotation of a pod whose processes are to end while the pod itself stays."""
@@ -78,7 +78,7 @@ class Kubelet:
         """Start bound pods that have not begun, and take on those that have."""
         pods, self.live = self.store.snapshot("Pod"), []
         for pod in pods.values():
-            if node_of(pod) is None or pod["status"].get("phase") in ENDED:
+            if node_of(pod) is None or pod["status"].get("phase") in POD_ENDED:
                 continue
             self.live.append(pod)
             if self.pods.has_begun(pod["metadata"]["uid"]):
@@ -144,7 +144,7 @@ class Kubelet:
             return
         if (phase := (patch.get("status") or {}).get("phase")) is not None:
             log.info("pod=%s/%s phase=%s %s", key.namespace, key.name, phase, new["status"].get("message") or "")
-        if phase in ENDED:
+        if phase in POD_ENDED:
             self.pods.rest(pod["metadata"]["uid"])
 
 

@@ -22,9 +22,9 @@ from pathlib import Path
 
 from voda_flows.local import pod as parent
 from voda_flows.local.launch import Launch, downward_files, main_container, pod_folder
-from voda_flows.local.nodes import ENDED, node_of
+from voda_flows.local.nodes import node_of
 from voda_flows.local.processes import is_held, kill_marked, parent_of, tell
-from voda_flows.objects import Object, format_time
+from voda_flows.objects import POD_ENDED, Object, format_time
 
 OUTPUTS, PROGRESS = "voda.dev/outputs", "voda.dev/progress"
 LOST = "pod's process was lost"
@@ -105,7 +105,7 @@ class Pods:
     def end(self, pod: Object) -> bool:
         """Ask a pod to end, once; true where it has no process any more and its end is recorded."""
         watched = self._of(pod["metadata"]["uid"])
-        if node_of(pod) is None or pod["status"].get("phase") in ENDED:
+        if node_of(pod) is None or pod["status"].get("phase") in POD_ENDED:
             return True
         if not watched.told:
             watched.told = tell(watched.folder, signal.SIGTERM)

@@ -21,8 +21,7 @@ from pathlib import Path
 import yaml
 
 from scheduler_core.errors import Conflict, InvalidValue, NotFound, Unreachable, VodaError
-from voda_flows.local.cron import ENDED, LABEL, workflow_from_cron
-from voda_flows.local.nodes import ENDED as POD_ENDED
+from voda_flows.local.cron import LABEL, workflow_from_cron
 from voda_flows.local.nodes import SHAPE, node_of, nodes_of_documents, nodes_of_shape, num_gpus
 from voda_flows.local.processes import (
     is_held,
@@ -36,7 +35,7 @@ from voda_flows.local.processes import (
     wait_for_ends,
 )
 from voda_flows.local.store import LocalStore
-from voda_flows.objects import Object, format_time, key_of
+from voda_flows.objects import POD_ENDED, WORKFLOW_ENDED, Object, format_time, key_of
 
 SCHEDULER = ("CronWorkflow", "voda", "voda-scheduler")
 CONFIG = ("ConfigMap", "voda", "voda-config")
@@ -234,7 +233,7 @@ def _run_scheduler(store: LocalStore) -> str | None:
     """Start the scheduler's first run at once, as its cron workflow would at the next minute."""
     cron = store.get(*SCHEDULER)
     children = store.list("Workflow", SCHEDULER[1], {LABEL: SCHEDULER[2]})
-    if any((child.get("status") or {}).get("phase") not in ENDED for child in children):
+    if any((child.get("status") or {}).get("phase") not in WORKFLOW_ENDED for child in children):
         return None
     now = datetime.now(UTC).replace(microsecond=0)
     try:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from voda_flows.objects import Object
+from voda_flows.objects import WORKFLOW_ENDED, Object
 from voda_flows.report.files import SegmentFiles
-from voda_flows.report.lives import ENDED, JobLife, Segment
+from voda_flows.report.lives import JobLife, Segment
 from voda_flows.report.times import many
 
 #: Workers made this soon after a grant are those of the grant.
@@ -57,7 +57,7 @@ def events(life: JobLife, files: Mapping[int, SegmentFiles]) -> tuple[Event, ...
     found = [Event(at_s=life.submitted_s, kind="submit", text=f"submitted, asks for {many(life.asks)}")]
     for segment in life.segments:
         found += _of_segment(segment, files.get(segment.number, SegmentFiles()), later=segment is not life.segments[-1])
-    if life.phase in ENDED and life.ended_s is not None:
+    if life.phase in WORKFLOW_ENDED and life.ended_s is not None:
         last = life.segments[-1].number if life.segments else 0
         found.append(Event(at_s=life.ended_s, kind="end", segment=last, text=life.phase.lower()))
     return tuple(sorted(found, key=lambda event: event.at_s))

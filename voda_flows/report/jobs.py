@@ -9,9 +9,9 @@ from pathlib import Path
 from scheduler_core.errors import InvalidValue, NotFound
 from voda_flows.config import DEFAULT_NAMESPACE, near_miss
 from voda_flows.local.store import LocalStore
-from voda_flows.objects import Object, seconds
+from voda_flows.objects import WORKFLOW_ENDED, Object, seconds
 from voda_flows.report.files import job_folder, read_files
-from voda_flows.report.lives import ENDED, JobLife, lives
+from voda_flows.report.lives import JobLife, lives
 from voda_flows.workflows.parameters import JOB_TEMPLATE, PARAMETERS
 
 LATEST = "@latest"
@@ -94,7 +94,7 @@ def everything(store: LocalStore, namespace: str | None, labels: dict[str, str] 
 
 def _with_files(life: JobLife, home: Path) -> JobLife:
     """A job between two segments with the progress of its checkpoint: only a driver at work says how much is left."""
-    if life.phase in ENDED:
+    if life.phase in WORKFLOW_ENDED:
         return _with_reason(life, home)
     if life.counted:
         return life

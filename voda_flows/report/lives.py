@@ -9,10 +9,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from voda_flows.objects import Object, seconds
+from voda_flows.objects import WORKFLOW_ENDED, Object, seconds
 from voda_flows.workflows.tree import SegmentNodes, Tree, is_grant, parameters, tree
-
-ENDED = ("Succeeded", "Failed", "Error")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,7 +240,7 @@ def _holding(node: Object, pod: Object) -> Holding:
 def _phase(workflow: Object, root: Object, segments: tuple[Segment, ...]) -> str:
     """Where the job stands; nodes of a stopped Workflow may stay Running, so the Workflow is asked first."""
     for ended in (root.get("phase", ""), workflow.get("status", {}).get("phase", "")):
-        if ended in ENDED:
+        if ended in WORKFLOW_ENDED:
             return str(ended)
     if not segments or segments[-1].granted_s is None:
         return "Queued"
@@ -260,7 +258,7 @@ def _message(workflow: Object, root: Object, segments: tuple[Segment, ...]) -> s
 
 def _ended_s(workflow: Object, root: Object, phase: str) -> float | None:
     """When the job ended."""
-    if phase not in ENDED:
+    if phase not in WORKFLOW_ENDED:
         return None
     return seconds(root.get("finishedAt")) or seconds(workflow.get("status", {}).get("finishedAt"))
 

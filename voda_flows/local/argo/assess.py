@@ -14,11 +14,10 @@ from voda_flows.local.argo import progress
 from voda_flows.local.argo.names import text
 from voda_flows.local.argo.nodes import is_fulfilled
 from voda_flows.local.argo.pods import COLLECT
-from voda_flows.objects import Object
+from voda_flows.objects import POD_ENDED, Object
 
 OUTPUTS = "voda.dev/outputs"
 PROGRESS = "voda.dev/progress"
-ENDED = frozenset({"Succeeded", "Failed"})
 
 
 def assessed(node: Object, pod: Object) -> dict[str, Any]:
@@ -34,7 +33,7 @@ def assessed(node: Object, pod: Object) -> dict[str, Any]:
     said = (pod["metadata"].get("annotations") or {}).get(PROGRESS)
     if said and progress.parse(said) and not is_fulfilled(node):
         fields["progress"] = said
-    if phase in ENDED:
+    if phase in POD_ENDED:
         return {**fields, **_ended(node, pod)}
     if is_fulfilled(node):
         return fields

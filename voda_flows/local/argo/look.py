@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from voda_flows.local.argo.assess import ENDED, assessed
+from voda_flows.local.argo.assess import assessed
 from voda_flows.local.argo.nodes import is_fulfilled
 from voda_flows.local.argo.pods import NODE_NAME, ON_EXIT_LABEL
 from voda_flows.local.argo.run import Run
-from voda_flows.objects import Object, parse_time
+from voda_flows.objects import POD_ENDED, Object, parse_time
 
 LATE = "Step exceeded its deadline"
 
@@ -58,7 +58,7 @@ def _look_at_node(run: Run, node: Object, pod: Object | None) -> None:
     phase = fields.pop("phase", node["phase"])
     run.tree.update(node["name"], **fields)
     run.tree.mark(node["name"], phase)
-    if (pod.get("status") or {}).get("phase") not in ENDED:
+    if (pod.get("status") or {}).get("phase") not in POD_ENDED:
         _end_after_stop(run, node["name"], pod)
 
 

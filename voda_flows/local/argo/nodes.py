@@ -12,18 +12,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from voda_flows.local.argo.names import display_name, node_id
-from voda_flows.objects import Object
+from voda_flows.objects import NODE_ENDED, WORKFLOW_ENDED, Object
 
 FAILED = frozenset({"Failed", "Error"})
-COMPLETED = frozenset({"Succeeded", "Failed", "Error"})
-FULFILLED = COMPLETED | {"Skipped", "Omitted"}
 
 EXECUTABLE = frozenset({"Pod", "Suspend"})  # node types that have a progress of their own
 
 
 def is_fulfilled(node: Object) -> bool:
     """Whether nothing more happens to the node: it has ended, or will never run."""
-    return node.get("phase") in FULFILLED
+    return node.get("phase") in NODE_ENDED
 
 
 def is_failed(node: Object) -> bool:
@@ -33,7 +31,7 @@ def is_failed(node: Object) -> bool:
 
 def is_completed(node: Object) -> bool:
     """Whether the node ran and has ended."""
-    return node.get("phase") in COMPLETED
+    return node.get("phase") in WORKFLOW_ENDED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +88,7 @@ class NodeTree:
         fields: dict[str, Any] = {"phase": phase}
         if message is not None:
             fields["message"] = message or None
-        if phase in FULFILLED and not self.at(name).get("finishedAt"):
+        if phase in NODE_ENDED and not self.at(name).get("finishedAt"):
             fields["finishedAt"] = self.now
         return self.update(name, **fields)
 
@@ -112,7 +110,7 @@ class NodeTree:
             node["boundaryID"] = new.boundary_id
         if new.message:
             node["message"] = new.message
-        if new.phase in FULFILLED:
+        if new.phase in NODE_ENDED:
             node["finishedAt"] = self.now
         node.update(new.fields)
         self.by_id[key] = node

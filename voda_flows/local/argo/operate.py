@@ -14,9 +14,8 @@ from scheduler_core.errors import InvalidValue
 from voda_flows.local.argo.execute import node_pod_name
 from voda_flows.local.argo.nodes import is_failed, is_fulfilled
 from voda_flows.local.argo.scope import with_defaults
-from voda_flows.objects import Object, format_time
+from voda_flows.objects import WORKFLOW_ENDED, Object, format_time
 
-ENDED = frozenset({"Succeeded", "Failed", "Error"})
 RETRIED = frozenset({"Failed", "Error"})
 OWN_LABELS = frozenset({"workflows.argoproj.io/phase", "workflows.argoproj.io/completed"})
 LEAVES_TO_RETRY = frozenset({"Pod", "Skipped"})  # types of nodes whose failure is made undone; a gate's stays
@@ -194,7 +193,7 @@ def _going_again(workflow: Object, nodes: dict[str, Object], now: datetime) -> O
 
 def _running(workflow: Object, verb: str) -> Object:
     phase = (workflow.get("status") or {}).get("phase")
-    if phase in ENDED:
+    if phase in WORKFLOW_ENDED:
         name = workflow["metadata"]["name"]
         raise InvalidValue(f"Workflow {name}: cannot {verb} what has ended (phase {phase})")
     return workflow

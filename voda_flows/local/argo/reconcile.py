@@ -15,7 +15,6 @@ from typing import Any
 
 from scheduler_core.errors import InvalidValue
 from voda_flows.local.argo import progress
-from voda_flows.local.argo.assess import ENDED
 from voda_flows.local.argo.execute import execute
 from voda_flows.local.argo.look import look_at_pods, workflow_deadline
 from voda_flows.local.argo.nodes import NodeTree, is_failed, is_fulfilled
@@ -23,11 +22,10 @@ from voda_flows.local.argo.run import Call, ExecutionError, Run
 from voda_flows.local.argo.scope import failures, workflow_variables
 from voda_flows.local.argo.templates import Templates, TemplateSource, effective_spec
 from voda_flows.local.argo.validate import validate
-from voda_flows.objects import Object, format_time
+from voda_flows.objects import POD_ENDED, WORKFLOW_ENDED, Object, format_time
 
 PHASE_LABEL = "workflows.argoproj.io/phase"
 COMPLETED_LABEL = "workflows.argoproj.io/completed"
-WORKFLOW_ENDED = frozenset({"Succeeded", "Failed", "Error"})
 MAX_ROUNDS = 1000  # looks until nothing changes any more; a Workflow of that many skipped tasks in a row is no use
 
 
@@ -153,7 +151,7 @@ def _end(run: Run, node: Object, exit_node: Object | None) -> tuple[str, str]:
 
 def _has_live_pods(run: Run) -> bool:
     """Whether some pod has not ended yet: a Workflow that is stopped says how each of them ended."""
-    return any((pod.get("status") or {}).get("phase") not in ENDED for pod in run.pods.values())
+    return any((pod.get("status") or {}).get("phase") not in POD_ENDED for pod in run.pods.values())
 
 
 def _exit_hook(spec: Object) -> Mapping[str, Any] | None:
@@ -235,4 +233,4 @@ def _left_over(workflow: Object, pods: Mapping[str, Object]) -> Advance:
 
 
 def _is_live(pod: Object) -> bool:
-    return (pod.get("status") or {}).get("phase") not in ENDED and not pod["metadata"].get("deletionTimestamp")
+    return (pod.get("status") or {}).get("phase") not in POD_ENDED and not pod["metadata"].get("deletionTimestamp")
