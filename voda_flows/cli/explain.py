@@ -36,7 +36,7 @@ def command(shared: Shared, name: str) -> None:
         for label in said:
             click.echo(label)
         return
-    if any(life.phase not in ENDED for life in named.lives):
+    if any(life.phase not in WORKFLOW_ENDED for life in named.lives):
         shared.warn_if_down()
     for lines in said.values():
         for line in lines:

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Final
 
 from scheduler_core.errors import Conflict, InvalidValue
-from voda_flows.cli.checks import check_shape
 from voda_flows.config import near_miss
 from voda_flows.objects import Object
 from voda_flows.store import ObjectStore
+from voda_flows.submission.checks import check_shape
 
 API: Final = "argoproj.io/v1alpha1"
 #: Templates come first, so that a file may bring the template that its Workflow calls.
