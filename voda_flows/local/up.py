@@ -315,7 +315,7 @@ def _parents(folders: Iterable[Path]) -> list[int]:
 
 
 def _purge(home: Path) -> None:
-    for folder in ("pods", "volumes"):
+    for folder in ("pods", "volumes", "records"):
         shutil.rmtree(home / folder, ignore_errors=True)
     for name in STATE:
         (home / name).unlink(missing_ok=True)

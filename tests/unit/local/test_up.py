@@ -193,6 +193,7 @@ def test_purge_takes_the_state_away(own_world: World) -> None:
     """With ``--purge`` nothing of Voda is left in the home; what is not Voda's stays."""
     own_world.begin()
     (own_world.home / "mine").write_text("x")
+    (own_world.home / "records" / "00000001").mkdir(parents=True)  # as the scheduler keeps its decisions
     down(own_world.home, purge=True)
 
     assert [path.name for path in own_world.home.iterdir()] == ["mine"]
