@@ -10,8 +10,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Final
 
-import yaml
-
 from scheduler_core.errors import Conflict, NotFound, VodaError
 from voda_flows.control.settings import configure
 from voda_flows.demo.script import ACTS, Act
@@ -24,7 +22,7 @@ from voda_flows.report import jobs
 from voda_flows.report.gather import gather
 from voda_flows.report.page import page
 from voda_flows.report.record import Record, document
-from voda_flows.submission import prepare
+from voda_flows.submission import documents, prepare
 from voda_flows.worlds import open_store
 
 NODES: Final = "2x2"
@@ -89,11 +87,10 @@ class Director:
 
     def _submit(self, act: Act, *, late: bool) -> None:
         """Submit one act."""
-        body = yaml.safe_load(
-            (self.root / "templates" / "examples" / f"{act.example}.yaml").read_text(encoding="utf-8")
-        )
-        (ready,) = prepare.prepared([body], prepare.Wishes(parameters={}), workdir=self.root)
-        prepare.apply(self.store, ready)
+        file = self.root / "templates" / "examples" / f"{act.example}.yaml"
+        found, _ = documents.parse(file.read_text(encoding="utf-8"), source=file.name)
+        for ready in prepare.prepared(found, prepare.Wishes(parameters={}), workdir=self.root):
+            prepare.apply(self.store, ready)
         self.submitted.append(act.example)
         self.since_s = self.clock()
         self.notes.append(f"{act.told}{f' (not seen in {PATIENCE_S:g} s: submitted anyway)' if late else ''}")
