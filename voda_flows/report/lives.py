@@ -177,7 +177,7 @@ def _life(nodes: Tree, root: Object, pods: Mapping[str, Object]) -> JobLife:
         name=name,
         label=meta["name"] if len(nodes.roots) == 1 else f"{meta['name']}/{name}",
         phase=phase,
-        message=_message(nodes.workflow, root, segments),
+        message=_message(nodes.workflow, root, segments, inside),
         asked=asked,
         submitted_s=seconds(root.get("startedAt")) or 0.0,
         ended_s=_ended_s(nodes.workflow, root, phase),
@@ -250,10 +250,20 @@ def _phase(workflow: Object, root: Object, segments: tuple[Segment, ...]) -> str
     return "Running" if last.trains else "Starting"
 
 
-def _message(workflow: Object, root: Object, segments: tuple[Segment, ...]) -> str:
-    """The queue's word while the job waits, else Argo's."""
+def _message(workflow: Object, root: Object, segments: tuple[Segment, ...], inside: Iterable[Object]) -> str:
+    """The queue's word while the job waits, else that of the pod that failed it, else Argo's."""
     waiting = segments[-1].message if segments else ""
+    failed = [node for node in inside if _has_failed(node) and node.get("message")] if _has_failed(root) else []
+    if failed and not waiting:
+        # The last pod of a failed job is what failed it: pods that failed before were made up for.
+        last = max(failed, key=lambda node: seconds(node.get("finishedAt")) or 0.0)
+        return f"{last['displayName']}: {last['message']}"
     return str(waiting or root.get("message") or workflow.get("status", {}).get("message") or "")
+
+
+def _has_failed(node: Object) -> bool:
+    """Whether a pod, or a job's root, has failed."""
+    return node.get("phase") in ("Failed", "Error") and (node.get("type") == "Pod" or node.get("templateName") == "job")
 
 
 def _ended_s(workflow: Object, root: Object, phase: str) -> float | None:

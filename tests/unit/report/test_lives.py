@@ -86,6 +86,17 @@ def test_a_stopped_workflow_is_asked_before_its_nodes() -> None:
     assert (life(job).phase, life(job).ended_s) == ("Failed", START_S + 9)
 
 
+def test_a_failed_job_says_which_pod_failed_it_and_how() -> None:
+    """Argo only says that a child failed; the pod behind it knows why."""
+    job = Building(name="a").grant(5, ("w0", "n0"))
+    job.end(f"{job.train}.driver", 6, "Error")
+    job.nodes[f"{job.train}.driver"]["message"] = "cannot start: no such volume"
+    job.finish(7, "Failed")
+    job.nodes[job.root]["message"] = "child 'a-1' failed"
+
+    assert life(job).message == "driver: cannot start: no such volume"
+
+
 def test_drivers_that_failed_do_not_count_as_progress() -> None:
     """What a lost driver did since its checkpoint is done again, so its steps are left out."""
     job = Building(name="a").grant(5, ("w0", "n0")).publish("w0").progress(50, 100)
