@@ -16,10 +16,11 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
+from scheduler_core.errors import Unreachable
 from voda_flows.local import pod as parent
 from voda_flows.local.launch import Launch, downward_files, main_container, pod_folder
 from voda_flows.local.nodes import node_of
@@ -34,6 +35,7 @@ LIFE_CHECK_S = 0.5
 PROBE_LIMIT_S = 0.05
 FILE_TIME_NS = 20_000_000
 AGENT_PORT = 7070
+ADDRESS_TRIES = 4096
 START_LIMIT_S = 10.0
 """A parent process that has not begun by then is started again (the folder's lock keeps it to one)."""
 
@@ -153,27 +155,37 @@ class Pods:
         return {"status": status}
 
 
-def choose_address(uid: str, used: Iterable[str]) -> str:
-    """An address of the loopback network for a pod: none of those in use, and none where an agent listens.
-
-    The pod's uid picks where the search begins, so that two homes on one machine hardly meet.
-    """
-    taken, start = set(used), int.from_bytes(hashlib.sha256(uid.encode()).digest()[:4], "big")
-    for step in range(1 << 16):
-        number = (start + step) % (253 * 256 * 254)
-        address = f"127.{1 + number // (256 * 254)}.{number // 254 % 256}.{1 + number % 254}"
-        if address not in taken and _is_free(address):
-            return address
-    raise AssertionError("no free address in 127.0.0.0/8")
-
-
-def _is_free(address: str) -> bool:
+def is_free(address: str) -> bool:
+    """Whether an agent could listen at an address of this machine."""
     with socket.socket() as probe:
         try:
             probe.bind((address, AGENT_PORT))
         except OSError:
             return False
     return True
+
+
+def choose_address(uid: str, used: Iterable[str], is_free: Callable[[str], bool] = is_free) -> str:
+    """An address of the loopback network for a pod: none of those in use, and none where an agent listens.
+
+    Args:
+        uid: The pod's; it picks where the search begins, so that two homes on one machine hardly meet.
+        used: Addresses of other pods.
+        is_free: Whether an agent could listen there.
+
+    Raises:
+        Unreachable: There is none, as on systems whose loopback network is 127.0.0.1 alone.
+    """
+    taken, start = set(used), int.from_bytes(hashlib.sha256(uid.encode()).digest()[:4], "big")
+    for step in range(ADDRESS_TRIES):
+        number = (start + step) % (253 * 256 * 254)
+        address = f"127.{1 + number // (256 * 254)}.{number // 254 % 256}.{1 + number % 254}"
+        if address not in taken and is_free(address):
+            return address
+    raise Unreachable(
+        f"expected a free address for a pod (127.x.x.x, port {AGENT_PORT}), found none among {ADDRESS_TRIES}\n"
+        "local mode needs a system where all of 127.0.0.0/8 is the machine's own, as on Linux"
+    )
 
 
 def _write_private(path: Path, content: bytes) -> None:
