@@ -22,6 +22,7 @@ LAUNCHERS = ("horovod",)
 #: The driver, beside the workers, counts against a Workflow's ``parallelism``.
 _DRIVERS = 1
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,9}")
 _SMALLEST = {
     "min-gpus": 1,
@@ -208,6 +209,9 @@ def _check_names(asked: Asked) -> Iterator[str]:
     for name in ("command", "volume"):
         if not asked.text(name).strip():
             yield f"expected {name} to be given, got none"
+    volume = asked.text("volume").strip()
+    if volume and not asked.is_open("volume") and not _NAME.fullmatch(volume):
+        yield f"expected volume to be a claim's name of lower-case letters, digits, '-' and '.', got {volume!r}"
     if not asked.is_open("job-name") and not _LABEL.fullmatch(asked.name):
         yield f"expected job-name of at most 63 lower-case letters, digits and '-', got {asked.name!r}"
     launcher = asked.text("launcher")

@@ -97,7 +97,7 @@ def test_get_shows_a_life(world: World) -> None:
     said = world.voda("get", "digits")
 
     assert said.code == 0
-    for line in ("Status:     Running", "Has:        2 GPUs: n0 slot 0,1", "Progress:   25% (25 of 100 steps)"):
+    for line in ("Status:     Running", "Has:        2 GPUs: n0 slot 0,1", "Progress:   25%"):
         assert line in said.out
     assert "granted 2 GPUs on n0" in said.out
 

@@ -73,6 +73,10 @@ def test_a_legal_request_becomes_a_spec() -> None:
         ({"queue": "lab", "priority": "high"}, "expected a priority of at most 0 in queue 'lab', got 100"),
         ({"priority": "hihg"}, "expected priority to be a class or a whole number, got 'hihg'; did you mean 'high'?"),
         ({"job_name": "Train_1"}, "expected job-name of at most 63 lower-case letters, digits and '-', got 'Train_1'"),
+        (
+            {"volume": "../../x"},
+            "expected volume to be a claim's name of lower-case letters, digits, '-' and '.', got '../../x'",
+        ),
         ({"launcher": "mpi"}, "expected launcher out of horovod, got 'mpi'"),
         ({"max_gpu": "4"}, "expected a parameter of voda-elastic-job, got 'max-gpu'; did you mean 'max-gpus'?"),
         (
