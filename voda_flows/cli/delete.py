@@ -35,21 +35,25 @@ def command(shared: Shared, names: tuple[str, ...], *, everything: bool, wait: b
         meta = body["metadata"]
         store.delete("Workflow", meta["namespace"], meta["name"], uid=meta["uid"])
     for body in chosen:
-        if wait:
-            _until_gone(store, body)
-        click.echo(f"{body['metadata']['name']} deleted")
+        name = body["metadata"]["name"]
+        if wait and not _until_gone(shared, store, body):
+            output.story(f"{name} is marked for deletion: {shared.note()}, and deletes it")
+            continue
+        click.echo(f"{name} deleted")
     if not chosen:
         output.story("nothing to delete")
 
 
-def _until_gone(store: LocalStore, body: Object) -> None:
-    """Wait until the Workflow is gone, or another one has its name."""
+def _until_gone(shared: Shared, store: LocalStore, body: Object) -> bool:
+    """Wait until the Workflow is gone, or another one has its name; False when nothing runs that could delete it."""
     meta = body["metadata"]
     while True:
         revision = store.revision()
         try:
             if store.get("Workflow", meta["namespace"], meta["name"])["metadata"]["uid"] != meta["uid"]:
-                return
+                return True
         except NotFound:
-            return
+            return True
+        if shared.note():
+            return False
         store.wait(revision, _LOOK_S)

@@ -278,6 +278,19 @@ def test_delete_asks_for_deletion_and_needs_to_be_told_what(world: World) -> Non
     assert "deletionTimestamp" in world.store.get("Workflow", "default", "digits")["metadata"]
 
 
+def test_delete_waits_for_nobody_where_nothing_runs_jobs(world: World) -> None:
+    """A deletion that nobody carries out now is kept and said, not waited for."""
+    world.add(running())
+    world.stop()
+
+    said = world.voda("delete", "digits")
+
+    assert (said.code, said.out) == (0, "")
+    assert "digits is marked for deletion" in said.err
+    assert "voda up" in said.err
+    assert "deletionTimestamp" in world.store.get("Workflow", "default", "digits")["metadata"]
+
+
 def test_nodes_show_who_holds_their_slots(world: World) -> None:
     """A slot is free or held by a job, by the job's name."""
     world.add(running())
