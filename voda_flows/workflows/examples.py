@@ -107,8 +107,8 @@ EXAMPLES: tuple[Example, ...] = (
     Example(
         workflow=_job(
             "digits",
-            f"{DIGITS} --width 64 --repeat 3",
-            epochs="40",
+            f"{DIGITS} --repeat 4",
+            epochs="36",
             min_gpus="1",
             max_gpus="4",
             category="digits",
@@ -123,7 +123,7 @@ EXAMPLES: tuple[Example, ...] = (
         header="A character transformer on 1 to 2 GPUs; it gives one back when others need it.",
     ),
     Example(
-        workflow=_job("rigid", f"{DIGITS} --repeat 2", epochs="10", min_gpus="2", max_gpus="2", category="digits"),
+        workflow=_job("rigid", f"{DIGITS} --repeat 2", epochs="6", min_gpus="2", max_gpus="2", category="digits"),
         header="A rigid job: min-gpus equals max-gpus, so it gets 2 GPUs or waits.",
     ),
     Example(
