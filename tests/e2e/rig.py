@@ -190,29 +190,31 @@ def status(driver: Pod) -> dict[str, Any]:
 
 
 def until_status(
-    driver: Pod, holds: Callable[[dict[str, Any]], bool], what: str, limit_s: float = EVENT_LIMIT_S
+    driver: Pod, holds: Callable[[dict[str, Any]], bool], what: str, *, look_s: float = _LOOK_S
 ) -> dict[str, Any]:
-    """Wait until the driver's status is as wanted; that status."""
+    """Wait until the driver's status is as wanted, looking every ``look_s`` seconds; that status."""
     latest: list[dict[str, Any]] = [{}]
 
     def look() -> bool:
         latest[0] = status(driver)
         return bool(latest[0]) and holds(latest[0])
 
-    until(look, what, driver, limit_s)
+    until(look, what, driver, look_s=look_s)
     return latest[0]
 
 
-def until_acknowledged(driver: Pod, generation: int) -> dict[str, Any]:
+def until_acknowledged(driver: Pod, generation: int, *, look_s: float = _LOOK_S) -> dict[str, Any]:
     """Wait until training goes on at a generation's size, its resize record closed; the status."""
 
     def holds(found: dict[str, Any]) -> bool:
         return bool(found["generation"] == generation and found["resizes"][-1]["generation"] == generation)
 
-    return until_status(driver, holds, f"generation {generation} in effect")
+    return until_status(driver, holds, f"generation {generation} in effect", look_s=look_s)
 
 
-def until(holds: Callable[[], bool], what: str, pod: Pod, limit_s: float = EVENT_LIMIT_S) -> None:
+def until(
+    holds: Callable[[], bool], what: str, pod: Pod, limit_s: float = EVENT_LIMIT_S, *, look_s: float = _LOOK_S
+) -> None:
     """Wait for an event; fails with the log of ``pod`` when it does not come in time, or ``pod`` ends before."""
     pause = threading.Event()
     deadline_s = time.monotonic() + limit_s
@@ -220,7 +222,7 @@ def until(holds: Callable[[], bool], what: str, pod: Pod, limit_s: float = EVENT
         ended = pod.process.poll() is not None and not holds()
         if ended or time.monotonic() > deadline_s:
             raise AssertionError(f"{what}: did not come{' before its end' if ended else ''}\n{pod.text()}")
-        pause.wait(_LOOK_S)
+        pause.wait(look_s)
 
 
 def lives(pid: int) -> bool:

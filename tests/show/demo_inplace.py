@@ -24,6 +24,7 @@ STILL_S = 0.3
 REACHED_S = 1.0
 NEXT_STEP_S = 0.5
 BACK_S = 2.0
+LOOK_S = 0.2  # the driver keeps the times itself; asking it a hundred times a second would take a core from the ranks
 
 Record = dict[str, Any]
 
@@ -82,7 +83,7 @@ def _warm() -> WarmAgents:
 def _change(made: Job, driver: Pod, *workers: str) -> Record:
     """Write a document, wait until it is in effect; the resize's record with the time of the writing."""
     written_s = made.allocate(*workers)
-    status = until_acknowledged(driver, made.generation)
+    status = until_acknowledged(driver, made.generation, look_s=LOOK_S)
     record: Record = status["resizes"][-1]
     return {**record, "written_s": written_s}
 
@@ -95,7 +96,10 @@ def _crash(made: Job, driver: Pod, *, rank: int) -> tuple[float, list[Record]]:
     os.kill(victim, signal.SIGKILL)
     killed_s = time.time()
     status = until_status(
-        driver, lambda found: len(found["resizes"]) == before + 2 and found["state"] == "training", "the rank is back"
+        driver,
+        lambda found: len(found["resizes"]) == before + 2 and found["state"] == "training",
+        "the rank is back",
+        look_s=LOOK_S,
     )
     return killed_s, status["resizes"][-2:]
 
