@@ -43,6 +43,7 @@ class Story:
             "VODA_CHECKPOINT_ROOT": str(environment.checkpoint_root),
             "VODA_CHECKPOINT_STEPS": str(environment.checkpoint_steps),
             "VODA_EPOCHS": str(environment.epochs),
+            "VODA_EPOCH": str(int(self._epoch)),
         }
 
     def begin(self, joined: Message) -> None:

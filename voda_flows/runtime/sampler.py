@@ -84,7 +84,12 @@ class Sampler:
         self.position = 0
         self._rank = 0
         self._size = 1
-        self._order: torch.Tensor | None = None
+        self._order: tuple[tuple[int, int], torch.Tensor] | None = None  # by (seed, epoch)
+
+    def prepare(self, epoch: int) -> None:
+        """Draw an epoch's permutation ahead: a rank that waits to join has the time, later all ranks wait for it."""
+        if self.shuffle:
+            self._order = (self.seed, epoch), _permutation(self.num_samples, self.seed, epoch)
 
     def place(self, rank: int, size: int) -> None:
         """Deal for this rank of a world of `size` from now on."""
@@ -95,7 +100,6 @@ class Sampler:
         """Begin `epoch` at its first sample."""
         self.epoch = epoch
         self.position = 0
-        self._order = None
 
     def advance(self) -> int:
         """Count the current step as consumed.
@@ -142,7 +146,6 @@ class Sampler:
         self.seed = int(str(state["seed"]))
         self.epoch = int(str(state["epoch"]))
         self.position = int(str(state["position"]))
-        self._order = None
 
     def _indices(self, part: Share) -> list[int]:
         places = slice(part.start, part.start + max(1, part.count))
@@ -150,9 +153,10 @@ class Sampler:
             places = slice(part.start - 1, part.start)  # the stand-in; `total` is at least 1 here
         if not self.shuffle:
             return list(range(self.num_samples)[places])
-        if self._order is None:
-            self._order = _permutation(self.num_samples, self.seed, self.epoch)
-        indices: list[int] = self._order[places].tolist()
+        if self._order is None or self._order[0] != (self.seed, self.epoch):
+            self.prepare(self.epoch)
+        assert self._order is not None, "just prepared"
+        indices: list[int] = self._order[1][places].tolist()
         return indices
 
 

@@ -8,6 +8,7 @@ options and the exchanged flags only; where a clock decides, it is rank 0's.
 
 from __future__ import annotations
 
+import os
 import time
 import traceback
 from typing import TYPE_CHECKING
@@ -70,6 +71,9 @@ class Session:
             SystemExit: with 0 when the job was stopped at a checkpoint; nothing after the training is to run then.
         """
         self._link.stop_on_sigterm()
+        _step_once()
+        if self.state.sampler is not None:
+            self.state.sampler.prepare(int(os.environ.get("VODA_EPOCH") or 0))
         try:
             if not self._link.await_join():
                 raise Stopped  # noqa: TRY301 - the one way to stop
@@ -247,6 +251,16 @@ class Session:
 
     def _say_end(self, outcome: str, message: str) -> None:
         self._link.send("end", outcome=outcome, step=self.state.step, epoch=self.state.epoch, message=message)
+
+
+def _step_once() -> None:
+    """Make one step of nothing: what PyTorch sets up at the first one is then there before the others wait for it."""
+    import torch
+
+    weight = torch.ones(4, 4, requires_grad=True)
+    optimizer = torch.optim.SGD([weight], lr=0.0)
+    (torch.ones(1, 4) @ weight).square().mean().backward()
+    optimizer.step()
 
 
 def _new_meters() -> dict[str, reports.Meter]:

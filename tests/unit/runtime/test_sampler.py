@@ -78,6 +78,20 @@ def test_reading_ahead_does_not_move_the_position() -> None:
     assert sampler.state_dict() == before
 
 
+def test_what_was_prepared_for_another_epoch_or_seed_is_not_used() -> None:
+    """Preparing is a hint: whatever was drawn ahead, the order is that of the state."""
+    plain, hinted, resumed = Sampler(50, 5), Sampler(50, 5), Sampler(50, 5, seed=9)
+    plain.start(3)
+    for epoch in (3, 4):
+        hinted.prepare(epoch)
+        resumed.prepare(epoch)
+        hinted.start(3)
+        resumed.load_state_dict(plain.state_dict())
+
+        assert list(hinted) == list(plain)
+        assert list(resumed) == list(plain)
+
+
 def test_the_order_is_of_seed_and_epoch_alone() -> None:
     """The same seed and epoch give the same order, another epoch another one."""
     first, again, other = Sampler(50, 50, seed=3), Sampler(50, 50, seed=3), Sampler(50, 50, seed=3)

@@ -84,6 +84,10 @@ def _guarded(base: Any, allowed: Allowed, on_reset: Callable[[], None]) -> Any: 
     class GuardedHandler(base):  # type: ignore[misc]  # horovod has no types
         """Horovod's handler behind the list of addresses."""
 
+        # An answer goes out as one packet at once: all ranks of a resize stand still while they ask.
+        wbufsize = -1
+        disable_nagle_algorithm = True
+
         def parse_request(self) -> bool:
             if not super().parse_request():
                 return False
