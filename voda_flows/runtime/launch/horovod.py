@@ -28,10 +28,6 @@ if TYPE_CHECKING:
 # Ranks may wait for a world as long as the driver wishes; its own watchdog is what ends a reset that hangs.
 _NO_TIMEOUT_S = 7 * 24 * 3600
 
-# A rank of a broken world may still be in a receive that Gloo never ends by itself (seen about once in twenty crashes):
-# this is how long the others can be kept from their next world by it. Gloo's own is 30 s.
-_GLOO_TIMEOUT_S = 10
-
 
 class HorovodLauncher:
     """The adapter: an ``ElasticDriver``, its rendezvous, and the ends of ranks that it waits for."""
@@ -50,7 +46,6 @@ class HorovodLauncher:
         """Where the rendezvous is and who the rank is there; its place in the world comes with ``admit``."""
         run = create_run_env_vars(self._address, [interface_of(self._address)], self._port, elastic=True)
         me = {"HOROVOD_HOSTNAME": host, "HOROVOD_LOCAL_RANK": str(slot), "VODA_WORLD": "horovod"}
-        me["HOROVOD_GLOO_TIMEOUT_SECONDS"] = str(_GLOO_TIMEOUT_S)
         return {**{name: str(value) for name, value in run.items()}, **me}
 
     def allow(self, addresses: Sequence[str]) -> None:
