@@ -138,9 +138,12 @@ class Roster:
         return sum(life.phase not in (DRAINING, GONE) and life.worker.id not in self._dropped for life in self)
 
     def leave_out(self, hosts: set[str]) -> list[Life]:
-        """A world without some hosts was decided: lives that were in the last one and are not in this now drain."""
+        """A world without some hosts was decided: lives that were in the last one and are not in this now drain.
+
+        One with a crashed rank does not drain: its other ranks are being ended, and then its next life begins.
+        """
         left_out = [life for life in (*self._lives.values(), *self._leaving)
-                    if life.phase == RUNNING and life.host not in hosts]  # fmt: skip
+                    if life.phase == RUNNING and life.host not in hosts and not any(life.ended.values())]  # fmt: skip
         for life in left_out:
             life.phase = DRAINING
         return left_out
