@@ -29,7 +29,7 @@ $(STAMPS)/packages: pyproject.toml constraints.txt deploy/setup/packages.py $(ST
 	@$(PY) -m deploy.setup.packages
 	@touch $@
 
-$(STAMPS)/horovod: deploy/horovod/build.py deploy/horovod/cxx deploy/horovod/source.txt $(STAMPS)/packages
+$(STAMPS)/horovod: deploy/horovod/build.py deploy/horovod/repairs.py deploy/horovod/cxx deploy/horovod/source.txt $(STAMPS)/packages
 	@$(PY) -m deploy.horovod.build
 	@touch $@
 

@@ -2,10 +2,12 @@
 
 Usage: ``python -m deploy.horovod.build`` with the environment's Python, in the repository's root.
 
-Horovod has no wheels, and its last release asks the compiler for C++14 where today's PyTorch needs C++20. Its sources
-stay as they are; the compiler is called through ``cxx``, which raises the language level (docs/adr/0001).
-A wheel fits one PyTorch, one Python and one platform, so it is kept under a key of all three. Two builds at once are
-safe: the second waits for the first and takes its wheel; a wheel appears in the cache whole or not at all.
+Horovod has no wheels, and its last release asks the compiler for C++14 where today's PyTorch needs C++20: the compiler
+is called through ``cxx``, which raises the language level (docs/adr/0001). Horovod's own sources stay as they are; the
+Gloo that it carries is mended in three places by ``repairs`` (docs/adr/0009).
+A wheel fits one PyTorch, one Python, one platform and one set of repairs, so it is kept under a key of them all. Two
+builds at once are safe: the second waits for the first and takes its wheel; a wheel appears in the cache whole or not
+at all.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
 
+from deploy.horovod import repairs
 from deploy.setup.progress import Progress, interrupted, one_at_a_time
 
 HERE = Path(__file__).resolve().parent
@@ -60,13 +63,13 @@ def cache_folder() -> Path:
 
 
 def wheel_key() -> str:
-    """What a wheel depends on: Horovod, PyTorch (with its build, as in ``2.9.0+cpu``), Python, platform."""
+    """What a wheel depends on: Horovod, what is mended in it, PyTorch (as in ``2.9.0+cpu``), Python, platform."""
     spec = find_spec("torch")
     if spec is None or spec.origin is None:
         raise SetupError("expected PyTorch in this environment, found none; run `make setup`\n")
     torch_version = runpy.run_path(str(Path(spec.origin).with_name("version.py")))["__version__"]
     python = sys.implementation.cache_tag
-    return f"horovod-{VERSION}-torch-{torch_version}-{python}-{sysconfig.get_platform()}"
+    return f"horovod-{VERSION}-{repairs.digest()}-torch-{torch_version}-{python}-{sysconfig.get_platform()}"
 
 
 def find_compiler() -> str:
@@ -134,6 +137,22 @@ def run_logged(command: list[str], environment: dict[str, str], progress: Progre
         )
 
 
+def unpack(scratch: str) -> Path:
+    """Unpack and mend the source release that lies in a folder; where its sources are.
+
+    Raises:
+        SetupError: It is not the release that the repairs are for.
+    """
+    (archive,) = Path(scratch).glob("horovod-*.tar.gz")
+    shutil.unpack_archive(archive, scratch)  # its digest was checked when it was fetched
+    sources = archive.with_name(archive.name.removesuffix(".tar.gz"))
+    try:
+        repairs.apply(sources)
+    except repairs.RepairError as fault:
+        raise SetupError(str(fault)) from None
+    return sources
+
+
 def build(target: Path, log_path: Path) -> None:
     """Build the wheel into the folder ``target``, which appears only when it is complete."""
     environment = build_environment(find_compiler())
@@ -144,9 +163,9 @@ def build(target: Path, log_path: Path) -> None:
         with Progress(f"horovod {VERSION}, source") as progress:
             fetch = [*pip, "download", *common, "--dest", scratch, "--requirement", str(SOURCE)]
             run_logged(fetch, environment, progress, log_path)
-        (archive,) = Path(scratch).glob("horovod-*.tar.gz")
+        sources = unpack(scratch)
         # pip's own cache knows nothing of PyTorch's version, so it must not keep this wheel.
-        command = [*pip, "wheel", "-v", "--no-cache-dir", *common, "--wheel-dir", f"{scratch}/wheel", str(archive)]
+        command = [*pip, "wheel", "-v", "--no-cache-dir", *common, "--wheel-dir", f"{scratch}/wheel", str(sources)]
         with Progress(f"horovod {VERSION}, building ({environment['MAKEFLAGS']}; kept for next time)") as progress:
             run_logged(command, environment, progress, log_path)
             progress.detail("built")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import doctest
 import io
-import resource
 import subprocess
 import sys
 
@@ -86,16 +85,13 @@ def test_columns_examples_hold_and_long_lines_are_cut() -> None:
     assert columns.align(["A"], [["x" * 20]], width=10)[1] == "xxxxxxxxx…"
 
 
-def test_the_command_starts_fast() -> None:
-    """A listing must not wait for imports: 0.12 s of CPU measured, 0.3 s allowed (CPU, so that load does not count)."""
+def test_a_listing_does_not_wait_for_large_imports() -> None:
+    """Nothing that takes tenths of a second to import is needed to list jobs."""
+    large = ("hera", "horovod", "jinja2", "kubernetes", "numpy", "pydantic", "rich", "scipy", "torch", "yaml")
+    code = f"import sys, voda_flows.cli.list; print([m for m in {large} if m in sys.modules])"
+    ended = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
 
-    def once() -> float:
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run([sys.executable, "-c", "import voda_flows.cli.list"], check=True)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
-
-    assert min(once() for _ in range(3)) < 0.3
+    assert ended.stdout == "[]\n"
 
 
 def test_help_imports_no_verb() -> None:

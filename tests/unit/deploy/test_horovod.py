@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.horovod import build
+from deploy.horovod import build, repairs
 
 
 @pytest.mark.parametrize(
@@ -29,10 +29,10 @@ def test_wrapper_raises_the_language_level_and_changes_nothing_else(given: list[
 
 
 def test_wheel_is_kept_under_all_that_it_depends_on() -> None:
-    """Horovod, PyTorch, Python and platform are in the key."""
-    horovod, version, torch, torch_version, python, *platform = build.wheel_key().split("-")
+    """Horovod, its repairs, PyTorch, Python and platform are in the key."""
+    horovod, version, mended, torch, torch_version, python, *platform = build.wheel_key().split("-")
 
-    assert (horovod, version, torch) == ("horovod", build.VERSION, "torch")
+    assert (horovod, version, mended, torch) == ("horovod", build.VERSION, repairs.digest(), "torch")
     assert torch_version[0].isdigit()
     assert python.startswith("cpython")
     assert platform != []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from pathlib import Path
 
 import pytest
@@ -144,10 +143,8 @@ def test_down_works_with_a_dead_engine_and_stubborn_pods(own_world: World) -> No
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
     assert wait_for_ends([pid], 10) == set()
-    start_s = time.monotonic()
 
     assert down(world.home, drain_s=0.3) == Down(engine=False, drained=0, killed=1)
-    assert time.monotonic() - start_s < 5
     assert is_idle(world.home)
     assert down(world.home) == Down(engine=False, drained=0, killed=0)
 

@@ -13,7 +13,7 @@ from voda_flows.runtime.driver_board import Board
 from voda_flows.runtime.driver_http import answer
 from voda_flows.runtime.driver_progress import Progress
 from voda_flows.runtime.driver_resizes import Resize, Resizes, kind_of
-from voda_flows.runtime.driver_roster import DRAINING, GONE, READY, RUNNING, STARTING, Roster
+from voda_flows.runtime.driver_roster import DRAINING, GONE, READY, RUNNING, STARTING, Life, Roster
 from voda_flows.runtime.driver_world import World
 from voda_flows.runtime.errors import Fenced
 from voda_flows.runtime.launch import Member
@@ -187,3 +187,33 @@ def test_a_late_driver_is_fenced(tmp_path: Path) -> None:
 
     with pytest.raises(Fenced, match=r"segment 3: expected to be the newest .* found segment 4"):
         claim(tmp_path, 3, "b")
+
+
+def _trains(roster: Roster, name: str, slots: int = 1) -> Life:
+    life = roster.begin(_worker(name, slots), now_s=0.0)
+    life.phase = RUNNING
+    return life
+
+
+def test_worker_with_a_crashed_rank_does_not_drain_when_the_next_world_is_decided_first() -> None:
+    """It is left out of that world like one that was dropped, but its other ranks are ended and it begins anew."""
+    roster = Roster(restart_limit=3)
+    crashed, dropped, stays = _trains(roster, "w0", slots=2), _trains(roster, "w1"), _trains(roster, "w2")
+    crashed.ended[0] = -9  # rank 1 of it still lives
+    roster.drop("w1")
+    left_out = roster.leave_out({"w2"})
+
+    assert left_out == [dropped]
+    assert (crashed.phase, dropped.phase, stays.phase) == (RUNNING, DRAINING, RUNNING)
+    assert crashed.living == [1]
+    assert roster.may_restart(crashed)
+
+
+def test_rank_that_ended_well_drains_with_its_worker() -> None:
+    """Exit code 0 is no crash: a dropped worker one of whose ranks has gone already drains."""
+    roster = Roster(restart_limit=3)
+    life = _trains(roster, "w0", slots=2)
+    life.ended[0] = 0
+
+    assert roster.leave_out(set()) == [life]
+    assert life.phase == DRAINING
