@@ -83,7 +83,7 @@ def _fault(job: JobRecord) -> str:
     for event in reversed(job.happened):
         if event.kind == "lost":
             return f"{event.text}; see: voda logs {job.life.label}"
-        if event.kind != "grant":
+        if event.kind not in ("queue", "checkpoint", "retry", "grant"):
             break
     return ""
 

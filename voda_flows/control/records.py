@@ -109,7 +109,7 @@ class Records:
 
 
 def history_row(result: CycleResult) -> dict[str, Any]:
-    """A round as one row of the history; words on gates are left out."""
+    """A round as one row of the history; words on gates are no actions, they tell places in the queue."""
     decision, target = result.decision, result.decision.target
     names = {job.id: _name(job.spec.workflow, job.spec.name) for job in result.observation.jobs}
     actions = [
@@ -125,6 +125,11 @@ def history_row(result: CycleResult) -> dict[str, Any]:
         "gpus": {names[job_id]: gpus for job_id, gpus in target.allocation.gpus_by_job.items() if job_id in names},
         "disturbed": [names.get(job_id, job_id) for job_id in decision.disturbed],
         "actions": actions,
+        "queued": {
+            names.get(action.job_id, action.job_id): action.message
+            for action in result.done
+            if isinstance(action, Announce)
+        },
         "conflicts": {names.get(job_id, job_id): why for job_id, why in result.conflicts.items()},
         "fault": result.fault or decision.fault,
     }

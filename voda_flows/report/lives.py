@@ -50,6 +50,7 @@ class Segment:
         outcome: ``done``, ``resize`` or ``lost`` as the checkpoint step said, ``failed``, empty before.
         holdings: Its workers, in order of start.
         driver: Name of its driver pod, empty before it was seen.
+        driver_ended_s: When its driver ended, None before.
         trains: Whether the driver was given an allocation document.
         size: Workers in the newest document.
         message: What its gate says of its place in the queue, empty once granted.
@@ -62,6 +63,7 @@ class Segment:
     outcome: str = ""
     holdings: tuple[Holding, ...] = ()
     driver: str = ""
+    driver_ended_s: float | None = None
     trains: bool = False
     size: int = 0
     message: str = ""
@@ -202,7 +204,8 @@ def _segment(several: Sequence[SegmentNodes], pods: Mapping[str, Object]) -> Seg
     gates = [gate for segment in several for gate in segment.of("gate")]
     granted = [gate for gate in gates if is_grant(gate)]
     own = next((segment for segment in reversed(several) if segment.of("train")), several[-1])
-    driver = next((pods.get(node["id"], {}) for node in own.of("driver")), {})
+    driving = next(iter(own.of("driver")), {})
+    driver = pods.get(driving.get("id", ""), {})
     document = _document(driver)
     checkpoint = next(iter(own.of("checkpoint")), {})
     return Segment(
@@ -215,6 +218,7 @@ def _segment(several: Sequence[SegmentNodes], pods: Mapping[str, Object]) -> Seg
             _holding(node, pods.get(node["id"], {})) for node in own.of("worker") if node.get("type") == "Pod"
         ),
         driver=driver.get("metadata", {}).get("name", ""),
+        driver_ended_s=seconds(driving.get("finishedAt")),
         trains=bool(document),
         size=len(document.get("workers", ())),
         message="" if granted else gates[-1].get("message", ""),

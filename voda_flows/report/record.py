@@ -10,10 +10,10 @@ from dataclasses import asdict, dataclass, replace
 from typing import Final
 
 from voda_flows.objects import Object
-from voda_flows.report.events import Event, events
+from voda_flows.report.events import Event
 from voda_flows.report.files import SegmentFiles
-from voda_flows.report.history import explained
 from voda_flows.report.lives import Holding, JobLife, Segment
+from voda_flows.report.story import story
 from voda_flows.report.summary import Summary, summary
 
 VERSION: Final = 1
@@ -147,7 +147,7 @@ def _job(life: JobLife, sources: Sources) -> JobRecord:
     """One job."""
     files = sources.files.get(life.id, {})
     rows = tuple(row for number in sorted(files) for row in files[number].rows)
-    happened = explained(life, events(life, files), sources.rounds)
+    happened = story(life, files, sources.rounds)
     return JobRecord(life=life, happened=happened, rows=rows, numbers=summary(life, happened, rows, sources.now_s))
 
 

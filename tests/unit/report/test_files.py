@@ -107,7 +107,7 @@ def test_every_resize_is_a_mark_with_its_reason() -> None:
     assert [drawn.count(f'class="dot {kind}"') for kind in ("grow", "shrink", "preempt", "resume", "end", "lost")] == [
         1, 2, 2, 2, 3, 1,
     ]  # fmt: skip
-    assert "urgent is of a higher class and needs 3 GPUs" in drawn
+    assert "makes room for urgent (0 -&gt; 3)" in drawn
 
 
 def test_a_worker_is_warming_until_the_first_step_after_it_came() -> None:
