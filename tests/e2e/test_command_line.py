@@ -85,7 +85,7 @@ def test_from_submission_to_deletion(terminal: Terminal) -> None:
         "endless": "Failed",
     }
 
-    assert terminal.voda("delete", "--all").stdout == "hello deleted\nendless deleted\n"
+    assert terminal.voda("delete", "--all", "--yes").stdout == "hello deleted\nendless deleted\n"
     assert terminal.voda("list", "-o", "name").stdout == ""
 
 

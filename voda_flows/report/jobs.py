@@ -12,9 +12,11 @@ from voda_flows.local.store import LocalStore
 from voda_flows.objects import WORKFLOW_ENDED, Object, seconds
 from voda_flows.report.files import job_folder, read_files
 from voda_flows.report.lives import JobLife, lives
+from voda_flows.selectors import Selector
 from voda_flows.workflows.parameters import JOB_TEMPLATE, PARAMETERS
 
 LATEST = "@latest"
+EVERYTHING = Selector()
 _WORKFLOW_LABEL = "workflows.argoproj.io/workflow"
 _CRON_LABEL = "workflows.argoproj.io/cron-workflow"
 
@@ -60,36 +62,51 @@ def find(store: LocalStore, namespace: str | None, name: str) -> Named:
 
 
 def read(store: LocalStore, workflow: Object) -> tuple[JobLife, ...]:
-    """The jobs of one Workflow, with their pods; a job whose engine has not looked yet counts as queued."""
-    meta = workflow["metadata"]
-    found = lives(workflow, store.list("Pod", meta["namespace"], {_WORKFLOW_LABEL: meta["name"]}))
-    return tuple(_with_files(life, store.home) for life in found) or _unseen(workflow)
+    """The jobs of one Workflow, with their pods."""
+    namespace, name = _place(workflow)
+    return _lives(store, workflow, store.list("Pod", namespace, {_WORKFLOW_LABEL: name}))
 
 
-def workflows(store: LocalStore, namespace: str | None, labels: dict[str, str] | None = None) -> list[Object]:
+def workflows(store: LocalStore, namespace: str | None, labels: Selector = EVERYTHING) -> list[Object]:
     """Workflows in order of creation; those that a CronWorkflow made only in the scheduler's own namespace."""
-    found = [
-        workflow
-        for workflow in store.list("Workflow", namespace, labels or None)
-        if namespace == DEFAULT_NAMESPACE or _CRON_LABEL not in (workflow["metadata"].get("labels") or {})
-    ]
+    found = [workflow for workflow in store.list("Workflow", namespace) if _is_shown(workflow, namespace, labels)]
     return sorted(
         found, key=lambda body: (seconds(body["metadata"]["creationTimestamp"]) or 0, body["metadata"]["name"])
     )
 
 
-def everything(store: LocalStore, namespace: str | None, labels: dict[str, str] | None = None) -> tuple[JobLife, ...]:
-    """All jobs (of Workflows with these labels), in order of submission."""
+def every(store: LocalStore, namespace: str | None, labels: Selector = EVERYTHING) -> list[Named]:
+    """All Workflows (with such labels) and their jobs, in order of creation; pods are read once, however many."""
     pods: dict[tuple[str, str], list[Object]] = {}
     for pod in store.list("Pod", namespace):
         meta = pod["metadata"]
         pods.setdefault((meta["namespace"], (meta.get("labels") or {}).get(_WORKFLOW_LABEL, "")), []).append(pod)
-    found: list[JobLife] = []
-    for workflow in workflows(store, namespace, labels):
-        meta = workflow["metadata"]
-        seen = lives(workflow, pods.get((meta["namespace"], meta["name"]), ()))
-        found += tuple(_with_files(life, store.home) for life in seen) or _unseen(workflow)
+    return [
+        Named(workflow=workflow, lives=_lives(store, workflow, pods.get(_place(workflow), ())))
+        for workflow in workflows(store, namespace, labels)
+    ]
+
+
+def everything(store: LocalStore, namespace: str | None, labels: Selector = EVERYTHING) -> tuple[JobLife, ...]:
+    """All jobs (of Workflows with such labels), in order of submission."""
+    found = [life for named in every(store, namespace, labels) for life in named.lives]
     return tuple(sorted(found, key=lambda life: (life.submitted_s, life.id)))
+
+
+def _is_shown(workflow: Object, namespace: str | None, labels: Selector) -> bool:
+    """Whether a Workflow is among those that people mean by all of them."""
+    own = workflow["metadata"].get("labels") or {}
+    return (namespace == DEFAULT_NAMESPACE or _CRON_LABEL not in own) and labels.fits(own)
+
+
+def _place(workflow: Object) -> tuple[str, str]:
+    """Namespace and name."""
+    return workflow["metadata"]["namespace"], workflow["metadata"]["name"]
+
+
+def _lives(store: LocalStore, workflow: Object, pods: Iterable[Object]) -> tuple[JobLife, ...]:
+    """The jobs of a Workflow; a job whose engine has not looked yet counts as queued."""
+    return tuple(_with_files(life, store.home) for life in lives(workflow, pods)) or _unseen(workflow)
 
 
 def _with_files(life: JobLife, home: Path) -> JobLife:
