@@ -38,6 +38,8 @@ class Settings:
         topology_levels: Node labels from the outermost level of the topology tree inwards.
         history_rows: Decisions kept for ``voda watch`` and ``voda explain``.
         records: Decisions kept on disk for replay.
+        keep_workflows: Ended Workflows kept in local mode; of more, those that ended first go.
+        keep_days: How long after its end a Workflow is kept in local mode, days.
         priority_classes: Value by name of class; higher goes first.
         queues: The queues by name.
     """
@@ -53,6 +55,8 @@ class Settings:
     topology_levels: tuple[str, ...] = ("topology.kubernetes.io/zone", "topology.kubernetes.io/rack")
     history_rows: int = 200
     records: int = 1000
+    keep_workflows: int = 1000
+    keep_days: float = 30.0
     priority_classes: Mapping[str, int] = field(default_factory=lambda: DEFAULT_PRIORITY_CLASSES)
     queues: Mapping[str, Queue] = field(default_factory=lambda: {"default": Queue(name="default")})
 
@@ -99,12 +103,20 @@ def near_miss(word: str, known: Iterable[str]) -> str:
 
 
 def _seconds(text: str) -> float:
+    return _amount(text, "seconds")
+
+
+def _days(text: str) -> float:
+    return _amount(text, "days")
+
+
+def _amount(text: str, unit: str) -> float:
     try:
         value = float(text)
     except ValueError:
         value = -1.0
     if not 0 <= value < float("inf"):
-        raise ValueError("seconds >= 0")
+        raise ValueError(f"{unit} >= 0")
     return value
 
 
@@ -163,6 +175,8 @@ _READERS: Mapping[str, Callable[[str], Any]] = {
     "segments_limit": _count,
     "history_rows": _count,
     "records": _count,
+    "keep_workflows": _count,
+    "keep_days": _days,
     "topology_levels": _list,
     "priority_classes": _classes,
     "queues": _queues,

@@ -13,11 +13,14 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
 
-from scheduler_core.errors import Conflict, NotFound
+from scheduler_core.errors import Conflict, InvalidValue, NotFound
+from voda_flows.local import logs
 from voda_flows.local.argo import Advance, TemplateSource, advance
+from voda_flows.local.cron import LABEL as CRON_LABEL
 from voda_flows.local.kubelet import END, WORKFLOW
 from voda_flows.local.store import LocalStore
-from voda_flows.objects import POD_ENDED, Key, Object, format_time
+from voda_flows.local.trouble import is_trouble
+from voda_flows.objects import POD_ENDED, WORKFLOW_ENDED, Key, Object, format_time
 
 Place = tuple[str, str]
 """(namespace, name) of a Workflow."""
@@ -55,9 +58,21 @@ class Workflows:
         self._forget({workflow["metadata"]["uid"] for workflow in workflows.values()})
         return unseen
 
+    def look_again(self) -> None:
+        """Look at every Workflow in the next round, whatever was known of it."""
+        self._done.clear()
+
     def due(self) -> datetime | None:
         """When the next Workflow is to be looked at though nothing changes."""
         return min(self._again.values(), default=None)
+
+    def has_open(self) -> bool:
+        """Whether a Workflow of a user has not ended; runs of cron workflows wait for no limit of theirs."""
+        return any(
+            (workflow.get("status") or {}).get("phase") not in WORKFLOW_ENDED
+            and CRON_LABEL not in (workflow["metadata"].get("labels") or {})
+            for workflow in self.store.snapshot("Workflow").values()
+        )
 
     def _look(self, key: Key, workflow: Object, pods: Mapping[str, Object], now: datetime) -> bool:
         """Deal with one Workflow; false where that has to be repeated."""
@@ -71,7 +86,11 @@ class Workflows:
             return True
         self._again.pop(uid, None)
         step = self._next(workflow, pods, now)
-        if not self._commit(key, workflow, step):
+        try:
+            is_kept = self._commit(key, workflow, step)
+        except InvalidValue as error:  # a pod of it that cannot be
+            is_kept = self._commit(key, workflow, _in_error(workflow, pods, str(error), now))
+        if not is_kept:
             return False
         if step.again_s is not None:
             self._again[uid] = now + timedelta(seconds=step.again_s)
@@ -83,6 +102,8 @@ class Workflows:
         try:
             return self._go_on(workflow, pods, self._template, now)
         except Exception as error:
+            if is_trouble(error):
+                raise  # the store's, not the Workflow's: the round is repeated
             log.exception(
                 "workflow=%s/%s cannot go on", workflow["metadata"]["namespace"], workflow["metadata"]["name"]
             )
@@ -109,6 +130,7 @@ class Workflows:
             self._delete_pod(key.namespace, name)
         if not pods:
             self.store.remove(key, uid=workflow["metadata"]["uid"])
+            logs.forget(self.store.home, workflow["metadata"]["uid"])
             log.info("workflow=%s/%s removed", key.namespace, key.name)
         return True
 

@@ -15,10 +15,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from scheduler_core.errors import Conflict, NotFound
+from voda_flows.local import logs
+from voda_flows.local.clock import EvenClock
 from voda_flows.local.launch import SLOTS, WORKDIR, Surroundings, launch
 from voda_flows.local.nodes import Binding, bind, devices_of, held_slots, node_of
 from voda_flows.local.pods import Pods, choose_address
 from voda_flows.local.store import LocalStore
+from voda_flows.local.trouble import is_trouble
 from voda_flows.objects import POD_ENDED, Key, Object, format_time, key_of
 
 END = "voda.dev/end"
@@ -44,11 +47,18 @@ def count_devices() -> int:
 class Kubelet:
     """The nodes of one home."""
 
-    def __init__(self, store: LocalStore, num_devices: int) -> None:
+    def __init__(self, store: LocalStore, num_devices: int, clock: EvenClock) -> None:
         self.store = store
-        self.pods = Pods(store.home)
+        self.pods = Pods(store.home, clock)
         self.num_devices = num_devices
         self.live: list[Object] = []
+
+    def sweep(self) -> None:
+        """Before the first round: end what belongs to no pod of the store, forget logs of Workflows that are gone."""
+        pods, workflows = self.store.snapshot("Pod"), self.store.snapshot("Workflow")
+        for uid in self.pods.sweep(pod["metadata"]["uid"] for pod in pods.values()):
+            log.warning("pod=%s is not in the store, what was left of it was ended", uid)
+        logs.sweep(self.store.home, (workflow["metadata"]["uid"] for workflow in workflows.values()))
 
     def watch(self) -> None:
         """Record how the pods that were live at the last round fare."""
@@ -101,9 +111,16 @@ class Kubelet:
             if not self.pods.end(pod):
                 continue
             if (key.namespace, (metadata.get("labels") or {}).get(WORKFLOW)) not in unseen:
+                self._keep_log(pod)
                 self.pods.forget(metadata["uid"])
                 self.store.remove(key, uid=metadata["uid"])
                 log.info("pod=%s/%s removed", key.namespace, key.name)
+
+    def _keep_log(self, pod: Object) -> None:
+        """Put the log of a deleted pod aside for as long as its Workflow stays."""
+        workflow = self._workflow(pod)
+        if workflow is not None and "deletionTimestamp" not in workflow["metadata"]:
+            logs.keep(self.store.home, pod, workflow["metadata"]["uid"])
 
     def _start(self, pod: Object) -> None:
         try:
@@ -114,6 +131,8 @@ class Kubelet:
             containers = [{"name": "main", "ready": False, "state": state}]
             self._patch(pod, {"status": {"message": str(waiting), "containerStatuses": containers}})
         except Exception as error:
+            if is_trouble(error):
+                raise  # the machine's, not the pod's: it is tried again
             # Whatever is wrong with one pod's document or folder ends that pod, and no other.
             log.exception("pod=%s/%s cannot start", *key_of(pod)[1:])
             self._patch(pod, {"status": {"phase": "Failed", "message": f"cannot start: {error}"}})
@@ -128,9 +147,12 @@ class Kubelet:
             read=self.store.get,
         )
 
-    def _workdir(self, pod: Object) -> Path | None:
+    def _workflow(self, pod: Object) -> Object | None:
         name = (pod["metadata"].get("labels") or {}).get(WORKFLOW)
-        workflow = self.store.snapshot("Workflow").get(Key("Workflow", pod["metadata"]["namespace"], name or ""))
+        return self.store.snapshot("Workflow").get(Key("Workflow", pod["metadata"]["namespace"], name or ""))
+
+    def _workdir(self, pod: Object) -> Path | None:
+        workflow = self._workflow(pod)
         folder = ((workflow or {}).get("metadata", {}).get("annotations") or {}).get(WORKDIR)
         return Path(folder) if folder else None
 

@@ -99,12 +99,14 @@ class LocalStore:
         with self.database.write() as connection:
             return self._replace(connection, body)
 
-    def delete(self, kind: str, namespace: str, name: str, *, uid: str | None = None) -> None:
-        """See ``ObjectStore.delete``."""
+    def delete(
+        self, kind: str, namespace: str, name: str, *, uid: str | None = None, version: str | None = None
+    ) -> None:
+        """See ``ObjectStore.delete``; guarded by a version too where one is given."""
         key = Key(kind, namespace, name)
         with self.database.write() as connection:
             _, old = self._row(connection, key)
-            _check_guard(key, old, None, uid)
+            _check_guard(key, old, version, uid)
             self._delete(connection, key, old)
 
     def remove(self, key: Key, *, uid: str) -> None:
@@ -136,6 +138,15 @@ class LocalStore:
                 if not self._exists(connection, key_of(body)):
                     self._create(connection, body)
             return new
+
+    def renew(self, kind: str, bodies: Iterable[Object]) -> None:
+        """Make these and no others the objects of a kind, all or nothing."""
+        with self.database.write() as connection:
+            rows = connection.execute("SELECT body FROM objects WHERE kind = ?", (kind,)).fetchall()
+            for (old,) in rows:
+                self._remove(connection, json.loads(old))
+            for body in bodies:
+                self._create(connection, body)
 
     def revision(self) -> int:
         """See ``ObjectStore.revision``."""

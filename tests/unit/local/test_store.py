@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler_core.errors import Conflict, NotFound, Unreachable, VodaError
-from voda_flows.local import database
-from voda_flows.local.database import MIGRATIONS
+from voda_flows.local import trouble
+from voda_flows.local.migrations import MIGRATIONS
 from voda_flows.local.store import LocalStore
 from voda_flows.objects import Key, Object, merge_patch
 
@@ -226,13 +226,13 @@ def test_corrupt_file_says_what_to_do(tmp_path: Path) -> None:
     """A file that is no database is named, with the way out."""
     (tmp_path / "state.db").write_bytes(b"not a database at all, but long enough to be read as one" * 20)
 
-    with pytest.raises(VodaError, match=r"state\.db: expected Voda's state, got .*not a database.*--purge"):
+    with pytest.raises(VodaError, match=r"(?s)state\.db: expected Voda's state, got .*not a database.*--purge"):
         LocalStore(tmp_path)
 
 
 def test_locked_file_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A writer that never lets go ends in Unreachable (exit 5), not in a traceback of SQLite."""
-    monkeypatch.setattr(database, "BUSY_S", 0.05)
+    monkeypatch.setattr(trouble, "BUSY_S", 0.05)
     store = LocalStore(tmp_path)
     other = sqlite3.connect(tmp_path / "state.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
@@ -248,7 +248,7 @@ def test_folder_that_cannot_be_made_says_so(tmp_path: Path) -> None:
     """A home below a file is refused by name."""
     (tmp_path / "file").write_text("")
 
-    with pytest.raises(VodaError, match=r"expected a folder for local state at .*file/home.*--home"):
+    with pytest.raises(VodaError, match=r"(?s)expected a folder for local state at .*file/home.*--home"):
         LocalStore(tmp_path / "file" / "home")
 
 
@@ -257,7 +257,7 @@ def test_read_only_state_says_so(tmp_path: Path) -> None:
     store = LocalStore(tmp_path)
     store.database.connection().execute("PRAGMA query_only = ON")
 
-    with pytest.raises(VodaError, match=r"expected a file one may write.*--home"):
+    with pytest.raises(VodaError, match=r"(?s)expected a file one may write.*--home"):
         store.create(counter())
 
 
