@@ -8,7 +8,6 @@ last write.
 from __future__ import annotations
 
 import logging
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -17,7 +16,8 @@ from scheduler_core.errors import InvalidValue
 from scheduler_core.model.job import Job, JobPhase
 from scheduler_core.model.observation import Observation
 from voda_flows.config import Settings
-from voda_flows.control import pods
+from voda_flows.control import clock, pods
+from voda_flows.control.clock import Sightings
 from voda_flows.control.cluster import OtherGpus, cluster_of, gpus_by_type
 from voda_flows.control.jobs import JobNodes, find_jobs
 from voda_flows.control.reports import DriverStatus, Reports
@@ -36,11 +36,11 @@ class StoreObserver:
         store: Where the objects are.
         settings: Topology levels, limits, queues.
         reports: Asks the drivers.
-        clock: Seconds since the epoch.
+        clock: Seconds since the epoch, going on evenly.
     """
 
     def __init__(
-        self, store: ObjectStore, settings: Settings, reports: Reports, clock: Callable[[], float] = time.time
+        self, store: ObjectStore, settings: Settings, reports: Reports, clock: Callable[[], float] = clock.now_s
     ) -> None:
         self._store = store
         self._settings = settings
@@ -49,6 +49,7 @@ class StoreObserver:
         self._written: dict[Key, Object] = {}
         self._parsed: dict[str, tuple[str, list[JobNodes]]] = {}
         self._views: dict[str, JobView] = {}
+        self._sightings = Sightings()
 
     @property
     def views(self) -> Mapping[str, JobView]:
@@ -66,6 +67,7 @@ class StoreObserver:
         limits = Limits(settings=self._settings, gpus_by_type=gpus_by_type(cluster_of(nodes, OtherGpus(), levels)))
         said = self._reports.pull(_asked_drivers(views))
         self._views = {view.id: self._judged(view, limits, said, now_s) for view in views}
+        self._sightings.end_look(now_s)
         # Only now is it known whose requests are legal: the pods of the others count as foreign.
         cluster = cluster_of(nodes, other_gpus(all_pods, self._views.values()), levels)
         return Observation(
@@ -117,7 +119,21 @@ class StoreObserver:
             job = job_of(view, spec, status, now_s=now_s, segments_limit=self._settings.segments_limit)
         except InvalidValue as fault:
             return replace(view, refusal=str(fault))
-        return replace(view, job=job)
+        return replace(view, job=self._by_our_clock(job, now_s))
+
+    def _by_our_clock(self, job: Job, now_s: float) -> Job:
+        """The job with the moments from which its start is limited as this process has seen them."""
+        if job.granted_s is None:
+            return job
+        seen, segment = self._sightings, (job.id, job.segment)
+        return replace(
+            job,
+            granted_s=seen.since_s(segment, job.granted_s, now_s),
+            workers=tuple(
+                replace(worker, since_s=seen.since_s((*segment, worker.id), worker.since_s, now_s))
+                for worker in job.workers
+            ),
+        )
 
 
 def other_gpus(all_pods: Iterable[Object], views: Iterable[JobView]) -> OtherGpus:
