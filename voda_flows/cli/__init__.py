@@ -50,6 +50,9 @@ def run(arguments: Sequence[str]) -> int:
         # The reader of our output has left, as `head` does: say nothing more, not even at interpreter exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 0
+    except OSError as wrong:
+        # A full disk, a folder that may not be read: no defect of ours, so no traceback.
+        return _failed(VodaError(f"expected to read and write files, got '{wrong}'\nlook at its disk and try again"))
     return code if isinstance(code, int) else 0
 
 
