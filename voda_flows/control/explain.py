@@ -117,7 +117,7 @@ def _limits(view: JobView, job: Job, target: Target, settings: Settings, now_s: 
     """What keeps it from changing."""
     said = []
     left_s = target.disturbed_s + settings.decide_interval_s - now_s
-    if left_s > 0 and job.is_active:
+    if 0 < left_s <= settings.decide_interval_s and job.is_active:  # more: the clock was set back meanwhile
         said.append(f"Running jobs were last disturbed recently; the next change may come in {short(left_s)}.")
     if job.pinned:
         size = view.nodes.status_bytes
