@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
@@ -21,10 +21,16 @@ VERBS = {
     "logs": "Print the output of a job's driver and workers.",
     "wait": "Wait until jobs have ended.",
     "stop": "End a job in good order; what it has done stays.",
+    "terminate": "End a job at once, without its exit handlers.",
+    "suspend": "Start nothing new of a job; what runs goes on.",
+    "resume": "Let a suspended job go on; open gates take their defaults.",
+    "retry": "Run a job that failed again, from where it failed.",
+    "resubmit": "Submit a job anew, as it was.",
     "delete": "Delete a job and its records.",
     "nodes": "List nodes and who holds their slots.",
     "queue": "List waiting jobs in the order in which they will be served.",
     "explain": "Say why a job waits, or why it has what it has.",
+    "cron": "List cron workflows, and run one now.",
     "report": "Sum up what jobs did: a table, a page, a record.",
 }
 
@@ -60,16 +66,31 @@ class Verbs(click.Group):
             formatter.write_dl(list(VERBS.items()))
 
 
+def _write_examples(examples: Sequence[str], formatter: click.HelpFormatter) -> None:
+    """Write the examples as they are to be typed, unwrapped."""
+    with formatter.section("Examples"):
+        for example in examples:
+            formatter.write(f"{'':>{formatter.current_indent}}{example}\n")
+
+
 class Verb(click.Command):
     """A subcommand whose help ends in examples."""
 
     examples: tuple[str, ...] = ()
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
-        """Write the examples as they are to be typed, unwrapped."""
-        with formatter.section("Examples"):
-            for example in self.examples:
-                formatter.write(f"{'':>{formatter.current_indent}}{example}\n")
+        """Write the examples."""
+        _write_examples(self.examples, formatter)
+
+
+class VerbGroup(click.Group):
+    """A subcommand that has subcommands of its own, and whose help ends in examples too."""
+
+    examples: tuple[str, ...] = ()
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
+        """Write the examples."""
+        _write_examples(self.examples, formatter)
 
 
 def verb(*examples: str) -> Callable[[Callable[..., Any]], Verb]:
@@ -85,6 +106,26 @@ def verb(*examples: str) -> Callable[[Callable[..., Any]], Verb]:
     def decorate(function: Callable[..., Any]) -> Verb:
         made: Verb = click.command(cls=Verb)(function)
         made.examples = examples
+        return made
+
+    return decorate
+
+
+def verb_group(*members: tuple[str, Verb]) -> Callable[[Callable[..., Any]], VerbGroup]:
+    """Make a function a subcommand with subcommands; its examples are theirs.
+
+    Args:
+        members: Names and subcommands.
+
+    Returns:
+        A decorator.
+    """
+
+    def decorate(function: Callable[..., Any]) -> VerbGroup:
+        made: VerbGroup = click.group(cls=VerbGroup)(function)
+        for name, member in members:
+            made.add_command(member, name)
+        made.examples = tuple(example for _, member in members for example in member.examples)
         return made
 
     return decorate
