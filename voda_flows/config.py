@@ -19,6 +19,8 @@ CONFIG_MAP = "voda-config"
 #: Where the scheduler's own objects live unless its environment says otherwise.
 DEFAULT_NAMESPACE = "voda"
 NAMESPACE_VARIABLE = "VODA_SCHEDULER_NAMESPACE"
+#: A search for the jobs that make a policy fail takes a limit and a half a round, and the Lease runs out after 15 s.
+_POLICY_LIMIT_S = 6.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +31,8 @@ class Settings:
         policy: Name of the allocation policy.
         decide_interval_s: Least time between decisions that disturb running jobs, seconds.
         start_limit_s: A granted worker that is not warm by then is deleted; a job starts with what it has, seconds.
+        policy_limit_s: How long a policy may take for one decision before it is ended, seconds (> 0, at most 6: a round
+            must end within the Lease's 15).
         agent_timeout_s: How long a worker's agent may be silent, seconds.
         reset_timeout_s: How long a change of size may take before it falls back to the last checkpoint, seconds.
         segments_limit: Segments of a job after which it is no longer preempted or grown by choice (Argo ends at 100
@@ -38,6 +42,7 @@ class Settings:
         topology_levels: Node labels from the outermost level of the topology tree inwards.
         history_rows: Decisions kept for ``voda watch`` and ``voda explain``.
         records: Decisions kept on disk for replay.
+        records_age_s: How long they are kept at most, seconds.
         keep_workflows: Ended Workflows kept in local mode; of more, those that ended first go.
         keep_days: How long after its end a Workflow is kept in local mode, days.
         priority_classes: Value by name of class; higher goes first.
@@ -47,6 +52,7 @@ class Settings:
     policy: str = "elastic_fifo"
     decide_interval_s: float = 30.0
     start_limit_s: float = 300.0
+    policy_limit_s: float = 5.0
     agent_timeout_s: float = 10.0
     reset_timeout_s: float = 60.0
     segments_limit: int = 30
@@ -55,6 +61,7 @@ class Settings:
     topology_levels: tuple[str, ...] = ("topology.kubernetes.io/zone", "topology.kubernetes.io/rack")
     history_rows: int = 200
     records: int = 1000
+    records_age_s: float = 7 * 24 * 3600.0
     keep_workflows: int = 1000
     keep_days: float = 30.0
     priority_classes: Mapping[str, int] = field(default_factory=lambda: DEFAULT_PRIORITY_CLASSES)
@@ -120,6 +127,13 @@ def _amount(text: str, unit: str) -> float:
     return value
 
 
+def _policy_limit(text: str) -> float:
+    value = _seconds(text)
+    if not 0 < value <= _POLICY_LIMIT_S:
+        raise ValueError(f"seconds > 0 and <= {_POLICY_LIMIT_S:g}")
+    return value
+
+
 def _count(text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text) > 0):
         raise ValueError("a whole number >= 1")
@@ -170,6 +184,8 @@ def _queues(text: str) -> Mapping[str, Queue]:
 _READERS: Mapping[str, Callable[[str], Any]] = {
     "decide_interval_s": _seconds,
     "start_limit_s": _seconds,
+    "policy_limit_s": _policy_limit,
+    "records_age_s": _seconds,
     "agent_timeout_s": _seconds,
     "reset_timeout_s": _seconds,
     "segments_limit": _count,

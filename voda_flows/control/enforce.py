@@ -139,8 +139,14 @@ class StoreEnforcer:
             for granted in view.nodes.workers:
                 if granted.worker.id == action.worker_id and granted.node and not granted.node_ended:
                     self._patch_node(view, granted.node, _ended("Error", self._now()) | {"message": action.reason})
-        metadata = pod["metadata"]
-        self._store.delete("Pod", metadata["namespace"], metadata["name"], uid=metadata["uid"])
+        metadata = self._observer.current(pod)["metadata"]
+        self._store.delete(
+            "Pod",
+            metadata["namespace"],
+            metadata["name"],
+            uid=metadata["uid"],
+            version=metadata["resourceVersion"],
+        )
 
     def _make_key(self, view: JobView) -> None:
         """The job's own key, before its first pods need it; owned by the Workflow, so that it goes with it."""

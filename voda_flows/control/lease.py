@@ -2,8 +2,9 @@
 
 A holder renews it; whoever sees it unchanged for its whole duration, by his own clock, may take it. A holder whose pod
 has ended is not waited for. A Lease cannot guard writes to other objects: after an unclean takeover the new holder
-writes its epoch onto every open job's Workflow and driver pod (``fence``), so that every version the old holder knew is
-stale, and only then decides.
+writes its epoch onto every open job's Workflow and pods, and onto what the scheduler keeps for itself (``fence``), so
+that every version the old holder knew is stale, and only then decides. A holder that was stopped between two of its
+own steps finds out by ``confirm``, or by a stale version.
 """
 
 from __future__ import annotations
@@ -61,6 +62,22 @@ class Lease:
         except Conflict:
             return False
 
+    def confirm(self) -> None:
+        """Make sure that it is still ours.
+
+        Called when all that a round will write to has been read: who holds it then knows that a later holder's fence
+        comes after these reads, and makes them stale.
+
+        Raises:
+            Conflict: Somebody else has taken it.
+        """
+        spec = self.store.get("Lease", self.namespace, NAME)["spec"]
+        found = (spec.get("holderIdentity"), int(spec.get("leaseTransitions") or 0))
+        if found != (self.identity, self.epoch):
+            raise Conflict(
+                f"lease {NAME}: expected {self.identity!r} in epoch {self.epoch}, got {found[0]!r} in {found[1]}"
+            )
+
     def renew_due(self) -> bool:
         """Whether a third of its duration is over since it was last written."""
         return self.clock() - self._since_s >= DURATION_S / 3
@@ -78,7 +95,7 @@ class Lease:
         """Write our epoch onto objects, so that nobody can write to them by an older version.
 
         Args:
-            objects: Workflows and driver pods of open jobs.
+            objects: Workflows and pods of open jobs, and what the scheduler itself keeps.
 
         Returns:
             How many were written.
@@ -101,11 +118,12 @@ class Lease:
             lease = self.store.create(_new_lease(self.namespace))
         self._note(lease)
         holder = lease["spec"].get("holderIdentity") or ""
-        if holder == self.identity:
+        if holder == self.identity and self.epoch:
             self.epoch = int(lease["spec"].get("leaseTransitions") or 0)
             self._write(lease, holder=self.identity)
             return True
-        if holder and self.clock() - self._since_s < DURATION_S and not self._is_gone(holder):
+        anothers = holder not in ("", self.identity)  # a process that starts anew in our pod is a new holder
+        if anothers and self.clock() - self._since_s < DURATION_S and not self._is_gone(holder):
             return False
         self.unclean = bool(holder)
         self.epoch = int(lease["spec"].get("leaseTransitions") or 0) + 1

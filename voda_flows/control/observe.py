@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from scheduler_core.errors import InvalidValue
-from scheduler_core.model.job import Job, JobPhase
+from scheduler_core.model.job import Job, JobPhase, WorkerFailure
 from scheduler_core.model.observation import Observation
 from voda_flows.config import Settings
 from voda_flows.control import clock, pods
@@ -122,18 +122,31 @@ class StoreObserver:
         return replace(view, job=self._by_our_clock(job, now_s))
 
     def _by_our_clock(self, job: Job, now_s: float) -> Job:
-        """The job with the moments from which its start is limited as this process has seen them."""
-        if job.granted_s is None:
-            return job
+        """The job with the moments from which its limits are counted as this process has seen them."""
         seen, segment = self._sightings, (job.id, job.segment)
+        failures = tuple(self._failure(job.id, failure, now_s) for failure in job.failures)
+        if job.granted_s is None:
+            return replace(job, failures=failures)
         return replace(
             job,
+            failures=failures,
             granted_s=seen.since_s(segment, job.granted_s, now_s),
+            driver_ended_s=job.driver_ended_s and seen.since_s((*segment, "driver"), job.driver_ended_s, now_s),
             workers=tuple(
-                replace(worker, since_s=seen.since_s((*segment, worker.id), worker.since_s, now_s))
+                replace(
+                    worker,
+                    since_s=seen.since_s((*segment, worker.id), worker.since_s, now_s),
+                    done_s=worker.done_s and seen.since_s((*segment, worker.id, "done"), worker.done_s, now_s),
+                )
                 for worker in job.workers
             ),
         )
+
+    def _failure(self, job_id: str, failure: WorkerFailure, now_s: float) -> WorkerFailure:
+        """A worker's failure when we saw it; how long it had lived stays as others measured it."""
+        ended_s = self._sightings.since_s((job_id, failure.worker, "failed"), failure.ended_s, now_s)
+        lived_s = max(0.0, failure.ended_s - failure.started_s)
+        return replace(failure, started_s=ended_s - lived_s, ended_s=ended_s)
 
 
 def other_gpus(all_pods: Iterable[Object], views: Iterable[JobView]) -> OtherGpus:

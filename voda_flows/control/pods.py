@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from scheduler_core.model.job import WorkerPhase
-from voda_flows.objects import POD_ENDED, Object
+from voda_flows.objects import POD_ENDED, Object, seconds
 
 GPU = "nvidia.com/gpu"
 HOSTNAME = "kubernetes.io/hostname"
@@ -93,6 +93,16 @@ def worker_phase(pod: Object) -> WorkerPhase:
 def has_ended(pod: Object) -> bool:
     """Whether its processes are gone."""
     return (pod.get("status") or {}).get("phase") in POD_ENDED
+
+
+def done_s(pod: Object) -> float | None:
+    """When its processes ended well, seconds since the epoch; None where they did not."""
+    status = pod.get("status") or {}
+    if status.get("phase") != "Succeeded":
+        return None
+    ends = [(row.get("state") or {}).get("terminated") or {} for row in status.get("containerStatuses") or ()]
+    known = [moment for end in ends if (moment := seconds(end.get("finishedAt")))]
+    return max(known, default=seconds(pod["metadata"].get("creationTimestamp")) or 1.0)
 
 
 def is_leaving(pod: Object) -> bool:

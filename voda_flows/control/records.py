@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import shutil
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from scheduler_core.model.params import Params
 from scheduler_core.model.plan import Announce
 from scheduler_core.model.target import Target
 from voda_flows.config import Settings
+from voda_flows.control.lease import EPOCH, Lease
+from voda_flows.objects import Object
 from voda_flows.report.history import HISTORY_MAP, ROWS
 from voda_flows.store import ObjectStore
 from voda_flows.wire import encode, to_json
@@ -46,12 +49,14 @@ class Records:
         store: Where the history is.
         settings: Namespace and bounds.
         folder: Where records go, None for nowhere.
+        lease: Who writes the history; one that was taken over meanwhile writes no more.
     """
 
-    def __init__(self, store: ObjectStore, settings: Settings, folder: Path | None) -> None:
+    def __init__(self, store: ObjectStore, settings: Settings, folder: Path | None, lease: Lease | None = None) -> None:
         self._store = store
         self._settings = settings
         self._folder = folder
+        self._lease = lease
         self._fault = ""
 
     def keep(self, result: CycleResult, before: Target, params: Params) -> bool:
@@ -87,15 +92,25 @@ class Records:
             place.mkdir(parents=True)
             (place / "observation.json").write_text(to_json(result.observation) + "\n", encoding="utf-8")
             (place / "decision.json").write_text(_decision_text(result, start) + "\n", encoding="utf-8")
-            for old in present[: max(0, len(present) + 1 - self._settings.records)]:
-                shutil.rmtree(self._folder / f"{old:08d}", ignore_errors=True)
+            self._forget(self._folder, present)
         except (OSError, ValueError) as fault:
             log.warning("record=lost folder=%s fault=%r", self._folder, str(fault))
+
+    def _forget(self, folder: Path, present: list[int]) -> None:
+        """Take away the oldest where they are too many, or too old."""
+        too_many = max(0, len(present) + 1 - self._settings.records)
+        oldest_s = time.time() - self._settings.records_age_s
+        for place, number in enumerate(present):
+            old = folder / f"{number:08d}"
+            if place >= too_many and old.stat().st_mtime >= oldest_s:
+                return
+            shutil.rmtree(old, ignore_errors=True)
 
     def _append(self, row: Mapping[str, Any]) -> None:
         namespace = self._settings.namespace
         try:
             found = self._store.get("ConfigMap", namespace, HISTORY_MAP)
+            self._check_epoch(found)
             rows = [*json.loads((found.get("data") or {}).get(ROWS) or "[]"), row]
             change = {"data": {ROWS: bounded(rows, self._settings.history_rows)}}
             version = found["metadata"]["resourceVersion"]
@@ -106,6 +121,20 @@ class Records:
             self._store.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
         except (Conflict, ValueError) as fault:
             log.warning("history=lost fault=%r", str(fault))
+
+    def fence(self, epoch: int) -> None:
+        """Tell older holders of the Lease that the history is not theirs any more."""
+        metadata: Object = {"annotations": {EPOCH: str(epoch)}}
+        try:
+            self._store.merge_patch("ConfigMap", self._settings.namespace, HISTORY_MAP, {"metadata": metadata})
+        except NotFound:
+            metadata |= {"name": HISTORY_MAP, "namespace": self._settings.namespace}
+            self._store.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {ROWS: "[]"}})
+
+    def _check_epoch(self, found: Object) -> None:
+        epoch = int((found["metadata"].get("annotations") or {}).get(EPOCH) or 0)
+        if self._lease is not None and epoch > self._lease.epoch:
+            raise Conflict(f"ConfigMap {HISTORY_MAP}: expected epoch {self._lease.epoch} at most, got {epoch}")
 
 
 def history_row(result: CycleResult) -> dict[str, Any]:
