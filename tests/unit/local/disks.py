@@ -14,7 +14,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import RawIOBase
 from pathlib import Path
+
+import pytest
 
 from voda_flows.local.processes import engines_in, parents_in
 
@@ -42,11 +45,8 @@ class MountedDisk:
         """Leave no byte free."""
         with (self.home / "filler").open("wb", buffering=0) as file:
             for size in (1 << 20, 4096, 1):
-                try:
-                    while True:
-                        file.write(b"x" * size)
-                except OSError as error:
-                    assert error.errno == errno.ENOSPC
+                with pytest.raises(OSError, match=os.strerror(errno.ENOSPC)):
+                    _pour(file, size)
         self.is_full = True
 
     def free(self) -> None:
@@ -84,6 +84,12 @@ class ForbiddenDisk:
         for pid in (*engines_in(self.home), *parents_in(self.home).values()):
             _, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)
             resource.prlimit(pid, resource.RLIMIT_FSIZE, (size, hard))
+
+
+def _pour(file: RawIOBase, size: int) -> None:
+    """Write until that fails."""
+    while True:
+        file.write(b"x" * size)
 
 
 Disk = MountedDisk | ForbiddenDisk

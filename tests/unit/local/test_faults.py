@@ -214,7 +214,7 @@ def spoil_inside(file: Path) -> None:
 
 @pytest.mark.parametrize("harm", [cut, empty, spoil, spoil_inside, Path.unlink])
 def test_state_that_is_not_whole_is_refused(tmp_path: Path, harm: object) -> None:
-    """``up`` starts nothing on a state that has lost something, and leaves it as it is; ``down --purge`` is a way out."""
+    """``up`` starts nothing on a state that has lost something, and leaves it as it is; ``down --purge`` helps."""
     home = tmp_path / "home"
     file = with_objects(home)
     harm(file)  # type: ignore[operator]
@@ -233,7 +233,7 @@ def test_state_that_is_not_whole_is_refused(tmp_path: Path, harm: object) -> Non
 
 
 def test_state_without_its_log_is_refused(own_world: World) -> None:
-    """The last changes of a killed process are in the write-ahead log: without it nobody goes on as if they had not been."""
+    """The last changes of a killed process are in the write-ahead log: without it nobody goes on."""
     world = own_world.begin()
     (engine,) = engines_in(world.home)
     os.kill(engine, signal.SIGKILL)
