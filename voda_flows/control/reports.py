@@ -18,7 +18,7 @@ from voda_flows.control.pods import DRIVER_PORT
 ANSWER_LIMIT_S = 0.5
 _MAX_ASKED_AT_ONCE = 16
 #: States of a worker that trains no more.
-_LEAVING = ("draining", "gone")
+_LEAVING = ("draining", "gone", "failed")
 #: States of a driver that trains no more.
 _ENDING = ("stopping", "done", "failed")
 
