@@ -75,7 +75,7 @@ def test_from_submission_to_deletion(terminal: Terminal) -> None:
 
     assert terminal.voda("wait", "hello").returncode == 0
     folder = terminal.folder
-    assert terminal.voda("logs", "hello").stdout == f"[first] one from {folder}\n[second] two from {folder}\n"
+    assert terminal.voda("logs", "hello").stdout == f"first | one from {folder}\nsecond | two from {folder}\n"
 
     assert terminal.voda("wait", "endless", "--timeout", "0.1s").returncode == 5
     assert terminal.voda("stop", "endless", "--wait").returncode == 0

@@ -46,7 +46,7 @@ def choose(shared: Shared, store: LocalStore, names: Sequence[str], *, everythin
 
 def narrowed(shared: Shared, found: Sequence[Named]) -> list[Named]:
     """Those in the phases and of the time that the options name."""
-    return [one for one in found if _fits(shared, one)]
+    return [one for one in found if is_meant(shared, one)]
 
 
 def workflows_of(chosen: Sequence[Named]) -> list[Object]:
@@ -74,10 +74,10 @@ def is_confirmed(deed: str, chosen: Sequence[Object], *, yes: bool) -> bool:
     return click.confirm(f"{deed} {count} ({names})?", err=True)
 
 
-def _fits(shared: Shared, one: Named) -> bool:
-    """Whether a Workflow, or one of its jobs, is in a phase and of a time that is meant."""
-    body = one.workflow
-    if shared.since_s is not None and (seconds(body["metadata"]["creationTimestamp"]) or 0.0) < shared.since_s:
+def is_meant(shared: Shared, one: Named) -> bool:
+    """Whether a Workflow has the labels and the age that are meant, and one of its jobs the phase."""
+    meta = one.workflow["metadata"]
+    if shared.since_s is not None and (seconds(meta["creationTimestamp"]) or 0.0) < shared.since_s:
         return False
-    phases = {life.phase for life in one.lives} or {(body.get("status") or {}).get("phase") or "Pending"}
-    return not shared.phases or bool(phases & shared.phases)
+    phases = {life.phase for life in one.lives} or {(one.workflow.get("status") or {}).get("phase") or "Pending"}
+    return shared.labels.fits(meta.get("labels")) and (not shared.phases or bool(phases & shared.phases))

@@ -78,9 +78,8 @@ def _stay(store: LocalStore, shared: Shared, submitted: Sequence[Object], asked:
             note=shared.note,
         )
     elif asked["log"]:
-        for body in submitted:
-            reader = tails.Reader(store=store, home=shared.home, workflow=body, chosen=tails.Chosen())
-            tails.follow(reader, until=lambda body=body: following.has_ended(store, body))  # type: ignore[misc]
+        sources = tuple(tails.Source(workflow=body) for body in submitted)
+        tails.follow(tails.Reader(store=store, home=shared.home, sources=sources))
     return following.wait(store, submitted)
 
 

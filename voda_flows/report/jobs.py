@@ -17,7 +17,7 @@ from voda_flows.workflows.parameters import JOB_TEMPLATE, PARAMETERS
 
 LATEST = "@latest"
 EVERYTHING = Selector()
-_WORKFLOW_LABEL = "workflows.argoproj.io/workflow"
+WORKFLOW_LABEL = "workflows.argoproj.io/workflow"
 _CRON_LABEL = "workflows.argoproj.io/cron-workflow"
 
 
@@ -64,7 +64,7 @@ def find(store: LocalStore, namespace: str | None, name: str) -> Named:
 def read(store: LocalStore, workflow: Object) -> tuple[JobLife, ...]:
     """The jobs of one Workflow, with their pods."""
     namespace, name = _place(workflow)
-    return _lives(store, workflow, store.list("Pod", namespace, {_WORKFLOW_LABEL: name}))
+    return _lives(store, workflow, store.list("Pod", namespace, {WORKFLOW_LABEL: name}))
 
 
 def workflows(store: LocalStore, namespace: str | None, labels: Selector = EVERYTHING) -> list[Object]:
@@ -80,7 +80,7 @@ def every(store: LocalStore, namespace: str | None, labels: Selector = EVERYTHIN
     pods: dict[tuple[str, str], list[Object]] = {}
     for pod in store.list("Pod", namespace):
         meta = pod["metadata"]
-        pods.setdefault((meta["namespace"], (meta.get("labels") or {}).get(_WORKFLOW_LABEL, "")), []).append(pod)
+        pods.setdefault((meta["namespace"], (meta.get("labels") or {}).get(WORKFLOW_LABEL, "")), []).append(pod)
     return [
         Named(workflow=workflow, lives=_lives(store, workflow, pods.get(_place(workflow), ())))
         for workflow in workflows(store, namespace, labels)

@@ -197,9 +197,9 @@ def test_logs_mark_who_speaks(world: World) -> None:
     worker = world.voda("logs", "digits", "--worker", "w0", "--tail", "1")
 
     assert sorted(everything.out.splitlines()) == sorted(
-        ["[driver] world size=2", "[w0] epoch 0", "[w0] epoch 1", "[w0] unfinished"]
+        ["driver | world size=2", "w0 | epoch 0", "w0 | epoch 1", "w0 | unfinished"]
     )
-    assert worker.out == "epoch 1\nunfinished\n"
+    assert worker.out == "unfinished\n"
 
 
 def test_logs_of_a_worker_that_never_was(world: World) -> None:
@@ -216,6 +216,7 @@ def test_following_logs_ends_with_the_workflow(world: World) -> None:
 
     def finish() -> None:
         world.log("digits-driver-0", "first\nsecond\n")
+        world.end_pods("digits")
         world.store.merge_patch("Workflow", "default", "digits", {"status": {"phase": "Succeeded"}})
 
     later = threading.Timer(0.2, finish)
