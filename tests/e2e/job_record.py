@@ -54,6 +54,12 @@ def verdicts(root: Path) -> list[str]:
     return [json.loads(path.read_text())["state"] for path in paths if path.exists()]
 
 
+def last_words(root: Path) -> str:
+    """What the checkpoint step said of its last segment."""
+    found = [json.loads((folder / "verdict.json").read_text()) for folder in _folders(root)[-1:]]
+    return str(found[0]["message"]) if found else ""
+
+
 def _folders(root: Path) -> list[Path]:
     return sorted(root.glob("segment-*"), key=lambda path: int(path.name.split("-")[1]))
 

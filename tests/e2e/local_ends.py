@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from tests.e2e.job_record import verdicts
+from tests.e2e.job_record import last_words, verdicts
 from tests.e2e.local_world import LIFE, NAMESPACE, ROOT, LocalWorld
 from voda_flows.objects import POD_ENDED, WORKFLOW_ENDED, Object
 
@@ -43,10 +43,10 @@ class Ending:
 
 
 def always_fails(world: LocalWorld, retry_limit: int) -> Ending:
-    """A job whose script raises before it joins anything, with a retry limit."""
+    """A job whose script raises before it joins anything, with a retry limit; the message is its checkpoint step's."""
     uid = world.submit("broken", {"command": f"{FOREVER} raises", "retry-limit": str(retry_limit)})
     world.until(lambda: _phase(world, "broken") in WORKFLOW_ENDED)
-    return _ending(world, "broken", uid)
+    return replace(_ending(world, "broken", uid), message=last_words(world.root(uid)))
 
 
 def hangs(world: LocalWorld, deadline_s: int, how: str = "hangs-training") -> Ending:
