@@ -17,6 +17,7 @@ else:  # generic for type checkers only in older versions of click
     _SecondsType = click.ParamType
 
 _UNIT_S: Final = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 _PART: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)([smhd])")
 
 
@@ -71,6 +72,42 @@ class Since(_SecondsType):
                 f"found {value!r}"
             )
         return moment_s
+
+
+class Bound(_SecondsType):
+    """Where a span of time begins or ends, seconds since the epoch: a time, a day in UTC, or so long ago.
+
+    Args:
+        ends: Whether a day stands for its end, not its beginning.
+    """
+
+    name = "time"
+
+    def __init__(self, *, ends: bool) -> None:
+        self._ends = ends
+
+    def convert(
+        self,
+        value: str | float,
+        param: click.Parameter | None,
+        ctx: click.Context | None,  # noqa: ARG002 - click's
+    ) -> float:
+        """The moment of ``2026-01-31T10:00:00Z``, ``2026-01-31`` or ``2h`` (two hours ago).
+
+        Raises:
+            InvalidValue: It is none of these.
+        """
+        if not isinstance(value, str):
+            return float(value)
+        ago_s, moment_s = duration_s(value), seconds(value)
+        if ago_s is not None:
+            return time.time() - ago_s
+        if moment_s is None:
+            raise InvalidValue(
+                f"{_option(param)}: expected a time such as 2026-01-31T10:00:00Z, a day such as 2026-01-31, or how "
+                f"long ago, such as 2h, found {value!r}"
+            )
+        return moment_s + (_UNIT_S["d"] if self._ends and _DAY.fullmatch(value) else 0.0)
 
 
 def duration_s(text: str) -> float | None:

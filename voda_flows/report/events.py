@@ -84,7 +84,7 @@ def events(life: JobLife, files: Mapping[int, SegmentFiles]) -> tuple[Event, ...
     """
     found = [Event(at_s=life.submitted_s, kind="submit", text=f"submitted, asks for {many(life.asks)}")]
     failures, before = 0, SegmentFiles()
-    for segment, following in zip(life.segments, [*life.segments[1:], None], strict=True):
+    for segment, following in zip(life.segments, [*life.segments[1:], None], strict=False):
         own = files.get(segment.number, SegmentFiles())
         failures = _failures(own, failures)
         found += [*_before(life, segment), *_training(segment, own, before)]

@@ -143,11 +143,16 @@ class JobLife:
         """When its latest wait began."""
         return self.segments[-1].queued_s if self.segments else self.submitted_s
 
-    def waited_s(self, now_s: float) -> float:
-        """Seconds in the queue up to now, all segments together."""
+    def waits(self, now_s: float) -> tuple[tuple[float, float], ...]:
+        """From when to when it waited at its gates, up to now; from its submission on before there was one."""
+        ends_s = now_s if self.ended_s is None else self.ended_s
         if not self.segments:
-            return (self.ended_s or now_s) - self.submitted_s
-        return sum((segment.granted_s or self.ended_s or now_s) - segment.queued_s for segment in self.segments)
+            return ((self.submitted_s, ends_s),)
+        return tuple((segment.queued_s, segment.granted_s or ends_s) for segment in self.segments)
+
+    def waited_s(self, now_s: float) -> float:
+        """Seconds at its gates up to now, all segments together."""
+        return sum(to_s - from_s for from_s, to_s in self.waits(now_s))
 
 
 def lives(workflow: Object, pods: Iterable[Object]) -> tuple[JobLife, ...]:

@@ -54,6 +54,10 @@ def test_numbers_of_a_life() -> None:
         wait_s=20.0,
         run_s=20.5 + 19.5,
         jct_s=61.0,
+        queue_s=10.0,
+        preempted_s=10.5,
+        starting_s=2.0 + 2.0,
+        training_s=18.5 + 18.0,
         gpu_s=20.0 + 10.0 + 19.0,
         resizes={"preempt": 1, "resume": 1, "shrink": 1},
         still_s=0.2,
@@ -227,8 +231,12 @@ def test_the_record_as_json_has_everything_and_no_surprises() -> None:
     """One document: nodes, jobs with events, numbers and reports; its keys are what readers rely on."""
     made = document(five_jobs())
 
-    assert sorted(made) == ["from_s", "jobs", "nodes", "slots", "taken_s", "to_s", "utilisation", "version"]
-    assert made["nodes"] == [{"name": "n0", "slots": 2}, {"name": "n1", "slots": 2}]
+    assert sorted(made) == [
+        *("busy", "from_s", "jobs", "nodes", "slots", "statistics", "taken_s", "to_s"),
+        *("utilisation", "version", "waiting"),
+    ]
+    assert made["nodes"] == [{"name": name, "slots": 2, "from_s": None, "to_s": None} for name in ("n0", "n1")]
+    assert sorted(made["statistics"]) == ["jct_s", "preempted_s", "queue_s", "starting_s", "training_s"]
     assert {"label", "phase", "events", "numbers", "reports", "segments", "asked"} <= set(made["jobs"][0])
 
 
