@@ -92,10 +92,19 @@ class Workflows:
             is_kept = self._commit(key, workflow, _in_error(workflow, pods, str(error), now))
         if not is_kept:
             return False
+        if step.is_expired:
+            self._expire(key, workflow)
         if step.again_s is not None:
             self._again[uid] = now + timedelta(seconds=step.again_s)
         self._done[uid] = versions
         return True
+
+    def _expire(self, key: Key, workflow: Object) -> None:
+        """Delete a Workflow whose time after its end is over; one that was started again meanwhile stays."""
+        metadata = workflow["metadata"]
+        with suppress(Conflict, NotFound):
+            self.store.delete(*key, uid=metadata["uid"], version=metadata["resourceVersion"])
+            log.info("workflow=%s/%s has had its time, it goes", key.namespace, key.name)
 
     def _next(self, workflow: Object, pods: Mapping[str, Object], now: datetime) -> Advance:
         """The Workflow's next state; one that cannot be dealt with ends there, and disturbs no other."""

@@ -238,3 +238,12 @@ def test_terminated_training_job_leaves_no_process_and_frees_its_slots(tmp_path:
         assert (status["phase"], status["message"]) == ("Failed", "Stopped with strategy 'Terminate'")
         assert sorted(world.pods) == sorted(pods)
         assert {node["phase"] for node in nodes(world).values() if node["type"] == "Suspend"} <= {"Succeeded", "Failed"}
+
+
+def test_workflow_goes_when_its_time_to_live_is_over(home: Path) -> None:
+    """With its pods, as if somebody had deleted it."""
+    world = submitted(home, "short-lived", shell(), ttlStrategy={"secondsAfterCompletion": 1})
+    store = LocalStore(home)
+    world.until(lambda: all(found["metadata"]["name"] != "short-lived" for found in store.list("Workflow", NAMESPACE)))
+
+    assert world.pods == {}

@@ -178,6 +178,7 @@ SPEC: Fields = {
               "*": NO},
     "suspend": TRUTH,
     "activeDeadlineSeconds": NUMBER,
+    "ttlStrategy": _many(NUMBER, "secondsAfterCompletion", "secondsAfterSuccess", "secondsAfterFailure"),
     "podMetadata": METADATA,
     "workflowMetadata": {**METADATA, "labelsFrom": NO},
     **POD_LEVEL,
@@ -186,7 +187,7 @@ SPEC: Fields = {
     "imagePullSecrets": ANY,
     **_many(NO, "archiveLogs", "artifactGC", "artifactRepositoryRef", "dnsConfig", "dnsPolicy", "executor", "metrics",
             "parallelism", "podDisruptionBudget", "podGC", "podPriorityClassName", "retryStrategy", "synchronization",
-            "templateDefaults", "ttlStrategy", "volumeClaimGC", "volumeClaimTemplates"),
+            "templateDefaults", "volumeClaimGC", "volumeClaimTemplates"),
 }  # fmt: skip
 
 OBJECT_META: Fields = {
