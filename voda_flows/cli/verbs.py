@@ -15,6 +15,7 @@ VERBS = {
     "down": "Stop them; what jobs have learned stays on disk.",
     "demo": "Watch five jobs share four slots, from start to report.",
     "submit": "Submit Workflow documents.",
+    "lint": "Check documents as submit would, and create nothing.",
     "list": "List jobs.",
     "get": "Show one job's life so far.",
     "watch": "Watch nodes, jobs, queue and decisions live.",

@@ -56,7 +56,7 @@ class Expression:
 
 def _as_int(value: Any) -> int:  # noqa: ANN401 - whatever an expression holds
     try:
-        return _in_range(int(value))
+        return int(_in_range(int(value)))
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidValue(f"asInt: expected a whole number, got {_shown(value)}") from error
 

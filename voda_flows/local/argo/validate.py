@@ -23,6 +23,7 @@ from voda_flows.local.argo.podpatch import patched
 from voda_flows.local.argo.retry import POLICIES
 from voda_flows.local.argo.run import POD_KINDS, kind_of
 from voda_flows.local.argo.schema import check_fields, check_pod_spec
+from voda_flows.local.argo.substitute import tags_within
 from voda_flows.local.argo.templates import NAMESPACED, Templates, TemplateSource, effective_spec
 from voda_flows.objects import Object
 
@@ -206,6 +207,8 @@ class _Check:
             self._noted(template, scope, task, target, places[name])
             said[name] = step_names(f"tasks.{name}", task, target)
         for name, task in graph.tasks.items():
+            if not tags_within(_asked(task)):
+                continue
             before = frozenset[str]().union(*(said[needed] for needed in graph.before(name)))
             with at(places[name]):
                 check_tags(_asked(task), known | before, f"{where}.tasks.{name}", items=expands(task))
