@@ -27,7 +27,8 @@ _WIDE = ["QUEUE", "PRIORITY", "NODES", "SEGMENT", "MESSAGE"]
 def command(shared: Shared) -> None:
     """List jobs: their phase, the GPUs they have (of those they asked for) and their progress."""
     store, now_s = shared.store(), time.time()
-    shown = narrowed(shared, jobs.every(store, shared.namespace, shared.labels))
+    look = jobs.every if shared.is_data else jobs.brief
+    shown = narrowed(shared, look(store, shared.namespace, shared.labels))
     if shared.output in ("name", "json", "yaml"):
         output.objects([one.workflow for one in shown], shared.output)
         return

@@ -37,7 +37,7 @@ class LocalStore:
     def __init__(self, home: Path) -> None:
         self.home = home
         self.database = Database(home / "state.db")
-        self._parsed: dict[Key, tuple[int, Object]] = {}
+        self._snapshots: dict[str, tuple[int, dict[Key, Object]]] = {}
 
     def get(self, kind: str, namespace: str, name: str) -> Object:
         """See ``ObjectStore.get``."""
@@ -54,28 +54,32 @@ class LocalStore:
         return [body for body in found if has_labels(body, labels)] if labels else found
 
     def snapshot(self, kind: str) -> dict[Key, Object]:
-        """All objects of a kind by key, in order of (namespace, name); for reading only: the values are shared.
+        """All objects of a kind by key, in order of (namespace, name); for reading only: all of it is shared.
 
-        Only what changed since the last call is read and parsed. One thread may use it.
+        Only what changed since the last call is read and parsed; where nothing did, it is the same dict. One thread may
+        use it.
         """
-        connection = self.database.connection()
+        connection, (since, found) = self.database.connection(), self._snapshots.get(kind, (0, {}))
         with self.database.errors():
-            rows = connection.execute(
-                "SELECT namespace, name, version FROM objects WHERE kind = ? ORDER BY namespace, name", (kind,)
-            ).fetchall()
-        found: dict[Key, Object] = {}
-        for namespace, name, version in rows:
-            key = Key(kind, namespace, name)
-            parsed = self._parsed.get(key)
-            if parsed is None or parsed[0] != version:
-                try:
-                    parsed = self._parsed[key] = self._row(connection, key)
-                except NotFound:  # it went between the two looks
-                    continue
-            found[key] = parsed[1]
-        for gone in [key for key in self._parsed if key.kind == kind and key not in found]:
-            del self._parsed[gone]
-        return found
+            connection.execute("BEGIN")  # one moment for both questions
+            try:
+                query = "SELECT namespace, name, version, body FROM objects WHERE kind = ? AND version > ?"
+                changed = connection.execute(query, (kind, since)).fetchall()
+                query = "SELECT count(*) FROM objects WHERE kind = ?"
+                count = connection.execute(query, (kind,)).fetchone()[0]
+                new = {**found, **{Key(kind, *row[:2]): json.loads(row[3]) for row in changed}}
+                if len(new) != count:
+                    query = "SELECT namespace, name FROM objects WHERE kind = ?"
+                    there = {Key(kind, *row) for row in connection.execute(query, (kind,)).fetchall()}
+                    new = {key: body for key, body in new.items() if key in there}
+            finally:
+                connection.execute("COMMIT")
+        if not changed and len(new) == len(found):
+            return found
+        if new.keys() != found.keys():
+            new = dict(sorted(new.items()))
+        self._snapshots[kind] = max([since, *(row[2] for row in changed)]), new
+        return new
 
     def create(self, body: Object) -> Object:
         """See ``ObjectStore.create``."""
@@ -249,6 +253,7 @@ class LocalStore:
             owned = [Key(*row) for row in connection.execute(query, (uid,)).fetchall()]
             connection.execute("DELETE FROM objects WHERE uid = ?", (uid,))
             connection.execute("DELETE FROM owners WHERE uid = ? OR owner_uid = ?", (uid, uid))
+            connection.execute("DELETE FROM memos WHERE uid = ?", (uid,))
         for other in owned:
             self._delete(connection, other, self._row(connection, other)[1])
 
