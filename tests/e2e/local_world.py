@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LIFE = f"python {ROOT}/tests/e2e/train_life.py"
 NAMESPACE = "default"
 EVENT_LIMIT_S = 180.0  # three agents warm up at once on two cores that others use too
-KINDS = ("worker", "driver", "agent", "engine", "scheduler")
+KINDS = ("worker", "driver", "agent", "pod", "engine", "scheduler")
 _ROLE = {"driver": "driver", "agent": "worker", "scheduler": "scheduler"}
 _LOOK_S = 0.5
 
@@ -80,14 +80,15 @@ class LocalWorld:
         return [pod for pod in found if (pod.get("status") or {}).get("phase") not in POD_ENDED]
 
     def processes(self, kind: str) -> list[int]:
-        """Pids of a kind (``KINDS``): a worker is a training rank, the child of its agent."""
+        """Pids of a kind (``KINDS``): a worker is a training rank, the child of its agent; a pod is what runs one."""
         if kind == "engine":
             pid = named_by(self.home / "engine.json")
             return [] if pid is None else [pid]
         if kind == "worker":
             return sorted(rank for agent in self.processes("agent") for rank in _children(agent))
-        parents = [parent_of(self.home / "pods" / pod["metadata"]["uid"]) for pod in self.pods(_ROLE[kind])]
-        return sorted(pid for parent in parents if parent is not None for pid in _children(parent))
+        found = [parent_of(self.home / "pods" / pod["metadata"]["uid"]) for pod in self.pods(_ROLE.get(kind, ""))]
+        parents = sorted(pid for pid in found if pid is not None)
+        return parents if kind == "pod" else sorted(pid for parent in parents for pid in _children(parent))
 
     def orphans(self) -> list[int]:
         """Processes of pods of this world that have ended or are not there any more."""

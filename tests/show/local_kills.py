@@ -1,4 +1,4 @@
-"""Area local, kill -9 at random points: of training ranks, drivers, agents, the engine, the scheduler.
+"""Area local, kill -9 at random points: of training ranks, drivers, agents, pods, the engine, the scheduler.
 
 A run is three elastic jobs in a world of four slots; several processes are killed in each, some at nearly the same
 time, and a killed engine is brought up again as a person would. Then every job must have succeeded, once, with each
