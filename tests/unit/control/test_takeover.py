@@ -92,7 +92,7 @@ def scheduler(store: Any, identity: str, clock: Clock) -> Scheduler:
 
 
 def prepared(home: Path) -> World:
-    """A job that trains on two GPUs, one that was just submitted, and a worker that came up too late: work for all."""
+    """A job that trains on two GPUs, one that was just submitted."""
     world = World(home, gpus=(2, 2))
     world.submit("digits", min_gpus="1", max_gpus="2", job_name="one")
     world.cycle()
@@ -110,6 +110,7 @@ def stopped(home: Path, stop_before: int) -> Watched:
         clock.now_s += DURATION_S + 1
         new.once()
         assert world.store.get("Lease", "voda", NAME)["spec"]["holderIdentity"] == "new"
+        world.submit("later", job_name="three")  # something that there is to do, for the new one
 
     watched = Watched(store=world.store, stop_before=0, meanwhile=takeover)
     old = scheduler(watched, "old", clock)
