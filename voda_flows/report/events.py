@@ -157,8 +157,15 @@ def _resize(number: int, record: Object, earlier: SegmentFiles) -> Event:
         still_s=None if still_s is None or kind in ("start", "resume") else float(still_s),
         steps_lost=int(record.get("steps_lost") or 0),
         step=_kept(earlier) if kind == "resume" else None,
-        text=words.get(kind, f"a crashed rank is replaced in place ({after})"),
+        text=words.get(kind) or _crash(before, after),
     )
+
+
+def _crash(before: int, after: int) -> str:
+    """How ranks go on after a crash: first those that are left, then with the crashed one's successor."""
+    if after < before:
+        return f"a rank crashed, the others go on ({before} -> {after})"
+    return f"a crashed rank is replaced in place ({before} -> {after})"
 
 
 def _whence(earlier: SegmentFiles) -> str:

@@ -173,6 +173,19 @@ def test_a_worker_that_breaks_while_its_driver_goes_on_is_told() -> None:
     assert told == [(8.0, "worker w1 on n1 is gone")]
 
 
+def test_a_crash_is_told_as_those_who_go_on_and_the_one_who_comes_back() -> None:
+    """A driver writes both changes of the world; each says what it was."""
+    job = Building(name="a").grant(1, ("w0", "n0"), ("w1", "n1")).publish("w0", "w1")
+    job.wrote(0, resize("start", 0, 2, 3), resize("replace", 2, 1, 9, lost=1), resize("replace", 1, 2, 10))
+
+    told = [(event.text, event.steps_lost) for event in of(job).jobs[0].happened if event.kind == "replace"]
+
+    assert told == [
+        ("a rank crashed, the others go on (2 -> 1)", 1),
+        ("a crashed rank is replaced in place (1 -> 2)", 0),
+    ]
+
+
 def test_what_only_the_scheduler_knows_is_told() -> None:
     """A worker that it gave up, a request that it refused."""
     job = Building(name="a").grant(1, ("w0", "n0"))
