@@ -101,6 +101,11 @@ class Asked:
         """The job's name within its Workflow."""
         return self.text("job-name")
 
+    @property
+    def given_name(self) -> str:
+        """The name that its user gave; ``jobs.py`` sets the second of two steps of one name apart by its node."""
+        return self.name.partition("@")[0]
+
     def text(self, name: str) -> str:
         """A parameter's value or default; empty where it has none."""
         return self.parameters.get(name) or _DEFAULTS[name] or ""
@@ -229,12 +234,13 @@ def _asked(workflow: Object) -> Iterator[tuple[Step, Asked]]:
 
 
 def _path(step: Step, name: str) -> str:
-    """Where a parameter of a training step stands: its value, its name where there is no such, else the step."""
+    """Where a parameter of a training step stands: its value, its name where there is no such, else all arguments."""
     if name == "parallelism":
         return f"spec.{name}"
     names = list(step.parameters)
     field = "value" if name in _DEFAULTS else "name"
-    return f"{step.path}.arguments.parameters[{names.index(name)}].{field}" if name in names else step.path
+    arguments = f"{step.path}.arguments"
+    return f"{arguments}.parameters[{names.index(name)}].{field}" if name in names else arguments
 
 
 def twice(name: str) -> str:

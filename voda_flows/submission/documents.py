@@ -189,4 +189,7 @@ def _story(wrong: yaml.YAMLError, text: str, source: str) -> str:
     line = lines[mark.line] if mark.line < len(lines) else ""
     if line[mark.column : mark.column + 1] == "\t":
         what = "found a tab\nindent with spaces"
-    return f"{source}:{mark.line + 1}:{mark.column + 1}: expected YAML: {what}"
+    said = f"expected YAML: {what}"
+    if "nesting depth" in what:  # libyaml reads ahead and gives up before we count
+        said = nodes.TOO_DEEP
+    return f"{source}:{mark.line + 1}:{mark.column + 1}: {said}"

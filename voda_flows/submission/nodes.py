@@ -16,6 +16,7 @@ from voda_flows.submission.places import Path, Place
 
 MAX_NODES: Final = 200_000  # values after expanding aliases
 MAX_DEPTH: Final = 100
+TOO_DEEP: Final = f"expected at most {MAX_DEPTH} levels of nesting, found more"
 
 Places = dict[Path, Place]
 KEY: Final = -1
@@ -64,11 +65,7 @@ def check_depth(events: Iterable[yaml.Event]) -> None:
             depth += 1
             if depth > MAX_DEPTH:
                 mark: Any = event.start_mark
-                raise Misplaced(
-                    f"expected at most {MAX_DEPTH} levels of nesting, found more",
-                    line=mark.line + 1,
-                    column=mark.column + 1,
-                )
+                raise Misplaced(TOO_DEEP, line=mark.line + 1, column=mark.column + 1)
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
 

@@ -52,8 +52,12 @@ JSON_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", l
 _QUOTED, _QUOTE = ("boolean", "integer", "number"), "put it in quotes"
 
 
-def check_fields(workflow: Object) -> None:
+def check_fields(workflow: Object, *, supported: bool = True) -> None:
     """Check every field of a Workflow.
+
+    Args:
+        workflow: The document, or a part of it below ``metadata`` or ``spec``.
+        supported: Whether fields that only local mode has not are refused too.
 
     Raises:
         InvalidValue: With the path of the first fault: unknown, of another type, or not supported in local mode.
@@ -62,7 +66,8 @@ def check_fields(workflow: Object) -> None:
     _check(workflow, WORKFLOW, "", _TYPES)
     for index, template in enumerate((workflow.get("spec") or {}).get("templates") or ()):
         check_template(template, f"spec.templates[{index}]")
-    _check(workflow, WORKFLOW, "", _UNSUPPORTED)
+    if supported:
+        _check(workflow, WORKFLOW, "", _UNSUPPORTED)
 
 
 def check_pod_spec(spec: Object, path: str, *, types: bool = True) -> None:

@@ -48,7 +48,8 @@ def validate(workflow: Object, source: TemplateSource) -> None:
     own = (workflow["spec"].get("arguments") or {}).get("parameters") or ()
     _check_unique(own, "spec.arguments.parameters[{index}].name")
     named = {**workflow, "metadata": {"name": metadata.get("generateName", ""), **metadata}}
-    spec = effective_spec(named, source)
+    with at("spec.workflowTemplateRef.name"):
+        spec = effective_spec(named, source)
     if spec.get("templates") != workflow["spec"].get("templates"):
         with elsewhere(), at("spec.workflowTemplateRef"):
             check_fields({"spec": spec})
