@@ -30,7 +30,8 @@ def reasons(
             continue
         gpus = allocation.gpus(job.id)
         sentence = _granted(job.spec, gpus, placement) if gpus else _waiting(job.spec, observation, left)
-        said[job.id] = f"{sentence} ({notes[job.id]})" if job.id in notes else sentence
+        is_enough = not gpus and bool(unschedulable(job.spec, observation.cluster))
+        said[job.id] = f"{sentence} ({notes[job.id]})" if job.id in notes and not is_enough else sentence
     return said
 
 

@@ -21,8 +21,6 @@ AVOID_S = 600.0
 #: The first growth after a failure is made at once, the second waits for ten seconds, then twenty, ...
 _FIRST_S = 10.0
 _LONGEST_S = 300.0
-#: Workers granted together come up together: their failures count as one.
-_TOGETHER_S = 1.0
 
 
 def early_failures(job: Job, start_limit_s: float) -> tuple[WorkerFailure, ...]:
@@ -43,7 +41,7 @@ def avoided_nodes(job: Job, now_s: float, start_limit_s: float) -> tuple[str, ..
 
 
 def failed_growths(job: Job, now_s: float, start_limit_s: float) -> int:
-    """How often in a row workers failed early, up to now; those that were started together count as one."""
+    """How often in a row workers failed early, up to now; those of one growth count as one."""
     healthy_s = max(
         (
             worker.since_s
@@ -52,10 +50,12 @@ def failed_growths(job: Job, now_s: float, start_limit_s: float) -> int:
         ),
         default=-math.inf,
     )
-    starts = sorted(
-        failure.started_s for failure in early_failures(job, start_limit_s) if failure.started_s > healthy_s
-    )
-    return sum(1 for before, start in zip([-math.inf, *starts], starts, strict=False) if start - before > _TOGETHER_S)
+    count, ended_s = 0, -math.inf
+    for failure in sorted(early_failures(job, start_limit_s), key=lambda one: (one.started_s, one.worker)):
+        if failure.started_s > healthy_s:
+            count += failure.started_s > ended_s
+            ended_s = max(ended_s, failure.ended_s)
+    return count
 
 
 def grows_from_s(job: Job, now_s: float, start_limit_s: float) -> float:

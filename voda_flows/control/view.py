@@ -80,7 +80,7 @@ def requested(view: JobView, limits: Limits) -> JobSpec:
         InvalidValue: It is not legal; the text that its user is shown.
     """
     if view.nodes.fault:
-        raise InvalidValue(f"job {view.nodes.asked.workflow}/{view.nodes.asked.name}: {view.nodes.fault}")
+        raise InvalidValue(f"job {view.nodes.asked.workflow}/{view.nodes.asked.given_name}: {view.nodes.fault}")
     return read_request(view.nodes.asked, limits)
 
 

@@ -11,7 +11,7 @@ from scheduler_core.cycle import decide
 from scheduler_core.errors import InvalidValue
 from scheduler_core.model.cluster import Cluster, Node
 from scheduler_core.model.decision import Decision, DecisionKind
-from scheduler_core.model.job import Job, JobPhase, Progress
+from scheduler_core.model.job import Job, JobPhase, JobSpec, Progress
 from scheduler_core.model.observation import Observation
 from scheduler_core.model.params import Params
 from scheduler_core.model.target import Target
@@ -227,6 +227,37 @@ def test_types_are_separate_pools() -> None:
     assert decision.target.reasons["c"] == (
         "is unschedulable: it needs 1 GPU of type H at least, and the cluster has 0: add nodes or lower min-gpus"
     )
+
+
+@pytest.mark.parametrize(
+    ("request_", "says"),
+    [
+        (spec("a", (9, 9)), "it needs 9 GPUs at least, and the cluster has 8: add nodes or lower min-gpus"),
+        (
+            spec("a", (4, 8), gpus_per_worker=4),
+            (
+                "each of its workers needs 4 GPUs on one node, and the nodes (3, 3, 2 GPUs) have room for 0 of at "
+                "least 1: add nodes or lower gpus-per-worker"
+            ),
+        ),
+    ],
+    ids=["more than all", "wider than every node"],
+)
+def test_a_job_that_can_never_run_waits_and_is_told_so(request_: JobSpec, says: str) -> None:
+    """Whether or not the cluster is idle; those behind it are served."""
+    other = running(spec("b", (1, 8), submitted_s=1.0), "n0")
+
+    decision = decide(seen(cluster(3, 3, 2), queued(request_), other), Target(), PARAMS)
+
+    assert decision.target.reasons["a"] == f"is unschedulable: {says}"
+    assert gpus(decision) == {"b": 8}
+
+
+def test_a_maximum_above_the_cluster_is_clipped() -> None:
+    """It gets all there is, and what it could have beyond is no reason to fail."""
+    decision = decide(seen(cluster(2, 2), queued(spec("a", (1, 64)))), Target(), PARAMS)
+
+    assert gpus(decision) == {"a": 4}
 
 
 def test_a_quarantined_job_stays_as_it_is_and_the_others_go_on() -> None:
