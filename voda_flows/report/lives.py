@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from voda_flows.objects import WORKFLOW_ENDED, Object, seconds
+from voda_flows.report.progress import reached
 from voda_flows.workflows.tree import SegmentNodes, Tree, is_grant, parameters, tree
 
 
@@ -84,9 +85,8 @@ class JobLife:
         asked: The job's inputs.
         submitted_s: When it reached the queue.
         ended_s: When it ended, None before.
-        done: Steps of its drivers done, out of ``total`` (0 when unknown).
-        total: Steps of its drivers in all.
-        counted: Whether a driver is at work and has said how much is left; else ``total`` is what was done.
+        done: Hundredths of an epoch done, the most that any driver came to.
+        total: Hundredths of an epoch in all, 0 when unknown.
         segments: By number.
     """
 
@@ -102,7 +102,6 @@ class JobLife:
     ended_s: float | None
     done: int
     total: int
-    counted: bool = False
     segments: tuple[Segment, ...]
 
     @property
@@ -122,7 +121,7 @@ class JobLife:
 
     @property
     def fraction(self) -> float:
-        """Part of its steps that is done, 0 to 1."""
+        """Part of its epochs that is done, 0 to 1; it never goes back."""
         if self.phase == "Succeeded":
             return 1.0
         return min(1.0, self.done / self.total) if self.total else 0.0
@@ -175,7 +174,8 @@ def _life(nodes: Tree, root: Object, pods: Mapping[str, Object]) -> JobLife:
     asked, inside = parameters(root), nodes.within(root["id"])
     segments = _segments(nodes, root, pods)
     name, meta = asked.get("job-name", "train"), nodes.workflow["metadata"]
-    drivers = [_counts(node) for node in inside if _is(node, "driver") and node.get("phase") not in ("Failed", "Error")]
+    drivers = sorted((node for node in inside if _is(node, "driver")), key=lambda node: str(node.get("startedAt", "")))
+    done, total = reached(drivers, epochs_of(asked))
     phase = _phase(nodes.workflow, root, segments)
     return JobLife(
         id=f"{meta['uid']}/{name}",
@@ -188,9 +188,8 @@ def _life(nodes: Tree, root: Object, pods: Mapping[str, Object]) -> JobLife:
         asked=asked,
         submitted_s=seconds(root.get("startedAt")) or 0.0,
         ended_s=_ended_s(nodes.workflow, root, phase),
-        done=sum(done for done, _ in drivers),
-        total=sum(total for _, total in drivers),
-        counted=any(_is(node, "driver") and node.get("phase") == "Running" and any(_counts(node)) for node in inside),
+        done=done,
+        total=total,
         segments=segments,
     )
 
@@ -299,15 +298,10 @@ def _document(driver: Object) -> Object:
     return document
 
 
-def _counts(driver: Object) -> tuple[int, int]:
-    """Steps done and steps in all of one driver, (0, 0) before it said so.
-
-    The driver's M is what remained when its segment began, lowered to what was done when it ends early: sums are right.
-    """
-    done, _, total = str(driver.get("progress", "")).partition("/")
-    if not (done.isdigit() and total.isdigit()) or (done, total) in (("0", "1"), ("1", "1")):
-        return 0, 0
-    return int(done), int(total)
+def epochs_of(asked: Mapping[str, str]) -> float:
+    """Epochs that a job asked for, 0 where it says none that is a number."""
+    text = asked.get("epochs", "1")
+    return float(text) if text.isdecimal() else 0.0
 
 
 def _is(node: Object, template: str) -> bool:

@@ -52,6 +52,16 @@ def test_progress_counts_what_this_segment_had_before_it(tmp_path: Path) -> None
     assert written == ["0/600", "150/600", "225/225"]
 
 
+def test_segment_that_ends_without_a_step_leaves_nothing_that_counts_as_done(tmp_path: Path) -> None:
+    """Argo counts a pod that succeeds as full: what it says last must be next to nothing."""
+    path = tmp_path / "progress"
+    progress = Progress(path, epochs=10)
+    progress.begin(4.0)
+    progress.end(4.0)
+
+    assert path.read_text() == "0/1"
+
+
 def test_progress_of_nothing_is_not_written(tmp_path: Path) -> None:
     """Argo refuses 0/0; before training begins there is nothing to say."""
     progress = Progress(tmp_path / "progress", epochs=2)

@@ -24,7 +24,6 @@ OWN_LABELS = frozenset(
                  "creator-preferred-username")
 )  # fmt: skip
 RESUBMITTED = f"{LABELS}/resubmitted-from-workflow"
-LEAVES_TO_RETRY = frozenset({"Pod", "Skipped"})  # types of nodes whose failure is made undone; a gate's stays
 
 
 def suspend(workflow: Object) -> Object:
@@ -108,7 +107,8 @@ class Retry:
 def retry(workflow: Object, now: datetime) -> Retry:
     """The Workflow going on from what failed: failed pods and all that came after them are forgotten.
 
-    What succeeded stays, and so does the end of a gate, so that pods come back with the gate's old outputs.
+    What succeeded stays, and so does the end of a gate, so that pods come back with the gate's old outputs. Only pods
+    are made undone: a step that never came to be (its ``when`` makes no sense) fails again.
 
     Raises:
         Conflict: It did not fail.
@@ -118,11 +118,11 @@ def retry(workflow: Object, now: datetime) -> Retry:
     if status.get("phase") not in RETRIED:
         raise Conflict(f"Workflow {name}: cannot retry what has not failed, it is {status.get('phase') or 'Pending'}")
     nodes: dict[str, Object] = status.get("nodes") or {}
-    failed = [node for node in nodes.values() if is_failed(node) and node["type"] in LEAVES_TO_RETRY]
+    failed = [node for node in nodes.values() if is_failed(node) and node["type"] == "Pod"]
     failed = [node for node in failed if not _was_gone_past(nodes, node)]
     gone = _below(nodes, [node["id"] for node in failed])
     gone |= {key for key, node in nodes.items() if node["name"].startswith(f"{name}.onExit")}
-    reset = _around(nodes, failed, name) - gone
+    reset = _around(nodes, failed) - gone
     moment = format_time(now)
     kept = {key: _reset(node, moment) if key in reset else node for key, node in nodes.items() if key not in gone}
     kept = {key: _without_children(node, gone) for key, node in kept.items()}
@@ -150,13 +150,13 @@ def _below(nodes: dict[str, Object], start: Iterable[str]) -> set[str]:
     return found
 
 
-def _around(nodes: dict[str, Object], failed: Iterable[Object], root: str) -> set[str]:
+def _around(nodes: dict[str, Object], failed: Iterable[Object]) -> set[str]:
     """The groups around failed nodes, from the inside to the root: they run again."""
     parents: dict[str, list[str]] = {}
     for key, node in nodes.items():
         for child in node.get("children") or ():
             parents.setdefault(child, []).append(key)
-    found = {root}
+    found: set[str] = set()
     stack = [node["id"] for node in failed]
     while stack:
         key = stack.pop()
