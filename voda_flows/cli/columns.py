@@ -49,6 +49,22 @@ def show(headers: Sequence[str], rows: Sequence[Sequence[str]], *, wrap: bool = 
         click.echo(_coloured(line, phases) if number else line)
 
 
+def facts(values: Mapping[str, str]) -> None:
+    """Print names and values, a pair a line; on a terminal, a long value goes on below itself.
+
+    Args:
+        values: By name; pairs without a value are left out.
+    """
+    size = max(map(len, values)) + 3
+    width = click_width() if sys.stdout.isatty() else None
+    for name, value in values.items():
+        if value:
+            wrapped = [value] if width is None else textwrap.wrap(value, max(_LEAST, width - size))
+            click.echo(f"{name + ':':<{size}}{wrapped[0]}")
+            for more in wrapped[1:]:
+                click.echo(f"{'':{size}}{more}")
+
+
 def align(
     headers: Sequence[str], rows: Sequence[Sequence[str]], *, width: int | None = None, wrap: bool = False
 ) -> list[str]:
