@@ -60,8 +60,9 @@ class StoreObserver:
         """See ``scheduler_core.model.ports.Observer``."""
         now_s = self._clock()
         workflows, all_pods = self._all("Workflow"), self._all("Pod")
-        pods_by_key = pods.by_key(all_pods)
-        views = [pods_of(nodes, workflow, pods_by_key) for workflow in workflows for nodes in self._jobs(workflow)]
+        found = [(workflow, nodes) for workflow in workflows for nodes in self._jobs(workflow)]
+        pods_by_key = pods.by_key(pods.of_workflows(all_pods, {workflow["metadata"]["name"] for workflow, _ in found}))
+        views = [pods_of(nodes, workflow, pods_by_key) for workflow, nodes in found]
         self._forget({pods.uid(workflow) for workflow in workflows})
         nodes, levels = self._all("Node"), self._settings.topology_levels
         limits = Limits(settings=self._settings, gpus_by_type=gpus_by_type(cluster_of(nodes, OtherGpus(), levels)))
@@ -161,8 +162,10 @@ def other_gpus(all_pods: Iterable[Object], views: Iterable[JobView]) -> OtherGpu
     foreign: Counter[str] = Counter()
     leaving: Counter[str] = Counter()
     for pod in all_pods:
+        if pods.has_ended(pod):
+            continue
         node, gpus, uid = pods.node_of(pod), pods.gpus(pod), pods.uid(pod)
-        if not node or not gpus or pods.has_ended(pod) or uid in ours:
+        if not node or not gpus or uid in ours:
             continue
         goes = pods.is_leaving(pod) or (pods.key_of_pod(pod).role == "worker" and uid not in refused)
         (leaving if goes else foreign)[node] += gpus

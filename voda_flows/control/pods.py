@@ -6,7 +6,7 @@ them, because a Workflow deleted and submitted again has the same name.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from scheduler_core.model.job import WorkerPhase
@@ -63,6 +63,11 @@ def by_key(pods: Iterable[Object]) -> dict[PodKey, list[Object]]:
         several.sort(key=lambda pod: (pod["metadata"].get("creationTimestamp") or "", uid(pod)), reverse=True)
         several.sort(key=has_ended)
     return found
+
+
+def of_workflows(pods: Iterable[Object], names: Collection[str]) -> list[Object]:
+    """The pods of Workflows of these names, in whatever namespace."""
+    return [pod for pod in pods if (pod["metadata"].get("labels") or {}).get(WORKFLOW_LABEL) in names]
 
 
 def newest(pods: Mapping[PodKey, list[Object]], key: PodKey, owner_uid: str) -> Object | None:

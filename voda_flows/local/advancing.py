@@ -38,6 +38,7 @@ class Workflows:
         self._go_on = go_on
         self._done: dict[str, Versions] = {}
         self._again: dict[str, datetime] = {}
+        self._settled: tuple[dict[Key, Object], dict[Key, Object]] = ({}, {})
 
     def advance(self, now: datetime) -> set[Place]:
         """Advance every Workflow that changed, or whose time has come.
@@ -45,22 +46,27 @@ class Workflows:
         Returns:
             Those that have not taken note of their pods yet, since somebody else changed them meanwhile.
         """
+        workflows, pods = self.store.snapshot("Workflow"), self.store.snapshot("Pod")
+        due = self.due()
+        if self._settled[0] is workflows and self._settled[1] is pods and (due is None or now < due):
+            return set()  # what changed in the store is none of theirs
         pods_by_place: dict[Place, dict[str, Object]] = defaultdict(dict)
-        for key, pod in self.store.snapshot("Pod").items():
+        for key, pod in pods.items():
             name = (pod["metadata"].get("labels") or {}).get(WORKFLOW)
             pods_by_place[(key.namespace, name or "")][key.name] = pod
-        workflows = self.store.snapshot("Workflow")
         unseen = {
             (key.namespace, key.name)
             for key, workflow in workflows.items()
             if not self._look(key, workflow, pods_by_place[(key.namespace, key.name)], now)
         }
         self._forget({workflow["metadata"]["uid"] for workflow in workflows.values()})
+        self._settled = ({}, {}) if unseen else (workflows, pods)
         return unseen
 
     def look_again(self) -> None:
         """Look at every Workflow in the next round, whatever was known of it."""
         self._done.clear()
+        self._settled = ({}, {})
 
     def due(self) -> datetime | None:
         """When the next Workflow is to be looked at though nothing changes."""

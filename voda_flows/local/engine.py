@@ -73,7 +73,7 @@ class Engine:
             self._is_swept = True
         self.kubelet.watch()
         revision = self.store.revision()
-        if revision != seen or self._due_s() <= 0 or self.clock.was_set() or self.pruning.is_due():
+        if revision != seen or self._due_s() <= 0 or self._is_asked_for():
             self.round()
         return revision
 
@@ -99,6 +99,10 @@ class Engine:
     def stop(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 - a signal handler's shape
         """End after this round; pods go on."""
         self.stopping = True
+
+    def _is_asked_for(self) -> bool:
+        """Whether a round is to be made though no object has changed and no Workflow's time has come."""
+        return self.clock.was_set() or self.pruning.is_due() or self.kubelet.is_behind()
 
     def _due_s(self) -> float:
         """How long until a round is to be made though nothing changes."""

@@ -52,6 +52,8 @@ class Kubelet:
         self.pods = Pods(store.home, clock)
         self.num_devices = num_devices
         self.live: list[Object] = []
+        self._seen: dict[Key, Object] = {}
+        self._open: dict[Key, Object] = {}
 
     def sweep(self) -> None:
         """Before the first round: end what belongs to no pod of the store, forget logs of Workflows that are gone."""
@@ -67,12 +69,16 @@ class Kubelet:
             if patch:
                 self._patch(pod, patch)
 
+    def is_behind(self) -> bool:
+        """Whether a pod is to be started again though no object changes."""
+        waiting = [pod for pod in self.live if pod["status"].get("phase") == "Pending"]
+        return any(self.pods.has_failed_to_begin(pod["metadata"]["uid"]) for pod in waiting)
+
     def place(self) -> None:
         """Bind pods that wait for a node, oldest first."""
-        pods, nodes = self.store.snapshot("Pod"), self.store.snapshot("Node")
-        used = {address for pod in pods.values() if (address := (pod.get("status") or {}).get("podIP"))}
-        for binding in bind(pods, nodes):
-            pod = pods[binding.pod]
+        pods, used = self._open_pods(), set[str]()
+        for binding in bind(pods, self.store.snapshot("Node")):
+            pod, used = pods[binding.pod], used or self._addresses()
             patch = _waiting(pod, binding) if binding.node is None else _bound(pod, binding, used)
             if patch:
                 self._patch(pod, patch)
@@ -80,14 +86,14 @@ class Kubelet:
     def refresh(self) -> None:
         """Keep the downward-API files of live pods as they should be: a driver waits for its allocation there."""
         live = {pod["metadata"]["uid"] for pod in self.live}
-        for pod in self.store.snapshot("Pod").values():
+        for pod in self._open_pods().values():
             if pod["metadata"]["uid"] in live:
                 self.pods.refresh(pod)
 
     def start(self) -> None:
         """Start bound pods that have not begun, and take on those that have."""
-        pods, self.live = self.store.snapshot("Pod"), []
-        for pod in pods.values():
+        self.live = []
+        for pod in self._open_pods().values():
             if node_of(pod) is None or pod["status"].get("phase") in POD_ENDED:
                 continue
             self.live.append(pod)
@@ -102,7 +108,7 @@ class Kubelet:
         Args:
             unseen: (namespace, name) of Workflows that have not taken note of their pods' ends yet: these stay.
         """
-        for key, pod in self.store.snapshot("Pod").items():
+        for key, pod in self._open_pods().items():
             metadata = pod["metadata"]
             if "deletionTimestamp" not in metadata:
                 if END in (metadata.get("annotations") or {}):
@@ -115,6 +121,18 @@ class Kubelet:
                 self.pods.forget(metadata["uid"])
                 self.store.remove(key, uid=metadata["uid"])
                 log.info("pod=%s/%s removed", key.namespace, key.name)
+
+    def _open_pods(self) -> dict[Key, Object]:
+        """The pods with which something may have to be done: not ended, or deleted. Made anew only when pods change."""
+        pods = self.store.snapshot("Pod")
+        if pods is not self._seen:
+            self._seen, self._open = pods, {key: pod for key, pod in pods.items() if _is_open(pod)}
+        return self._open
+
+    def _addresses(self) -> set[str]:
+        """Those that pods have or had: nobody is to meet another one where a pod was."""
+        pods = self.store.snapshot("Pod").values()
+        return {address for pod in pods if (address := (pod.get("status") or {}).get("podIP"))}
 
     def _keep_log(self, pod: Object) -> None:
         """Put the log of a deleted pod aside for as long as its Workflow stays."""
@@ -168,6 +186,10 @@ class Kubelet:
             log.info("pod=%s/%s phase=%s %s", key.namespace, key.name, phase, new["status"].get("message") or "")
         if phase in POD_ENDED:
             self.pods.rest(pod["metadata"]["uid"])
+
+
+def _is_open(pod: Object) -> bool:
+    return (pod.get("status") or {}).get("phase") not in POD_ENDED or "deletionTimestamp" in pod["metadata"]
 
 
 def _bound(pod: Object, binding: Binding, used: set[str]) -> Object:

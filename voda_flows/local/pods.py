@@ -79,6 +79,11 @@ class Pods:
         watched = self._of(uid)
         return watched.start.exists() or time.monotonic() - watched.started_s < START_LIMIT_S
 
+    def has_failed_to_begin(self, uid: str) -> bool:
+        """Whether a pod's process was started and shows no sign of it for so long that it is to be started again."""
+        watched = self._of(uid)
+        return watched.started_s > -math.inf and not self.has_begun(uid)
+
     def start(self, pod: Object, launch: Launch) -> None:
         """Start a bound pod that has not begun; the lock on its folder makes sure that it runs once."""
         watched = self._of(pod["metadata"]["uid"])
