@@ -178,6 +178,7 @@ def _decision_text(result: CycleResult, start: Mapping[str, Any]) -> str:
     """What it started from, and what was decided, planned and done."""
     body = {
         **start,
+        "time_s": result.observation.now_s,
         "decision": encode(result.decision),
         "plan": encode(result.plan),
         "done": encode(result.done),
