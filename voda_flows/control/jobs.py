@@ -236,7 +236,8 @@ def _asked(nodes: Tree, root: str, *, started: bool) -> Asked:
 
 def _retries(segments: Iterable[SegmentNodes]) -> int:
     """How many of the last checkpoint steps found nothing new."""
-    steps = [node for segment in segments for node in segment.of("checkpoint")]
+    tries = [node for segment in segments for node in segment.of("checkpoint") if node.get("type") != "Retry"]
+    steps = [node for node in tries if node.get("phase") == "Succeeded"]  # a lost one has its output's default
     states = [state for node in steps if (state := parameters(node, "outputs").get("state"))]
     return sum(1 for _ in takewhile(lambda state: state == "lost", reversed(states)))
 
