@@ -99,7 +99,7 @@ def events(life: JobLife, files: Mapping[int, SegmentFiles]) -> tuple[Event, ...
 
 def in_order(found: list[Event]) -> tuple[Event, ...]:
     """Events by time; those of one moment as one follows from the other."""
-    return tuple(sorted(found, key=lambda event: (event.at_s, KINDS.index(event.kind))))
+    return tuple(sorted(found, key=lambda event: (event.at_s, event.segment, KINDS.index(event.kind))))
 
 
 def _before(life: JobLife, segment: Segment) -> Iterator[Event]:

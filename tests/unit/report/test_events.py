@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.report.five_jobs import act, decision, five_jobs
-from tests.unit.report.world import START_S, Building, node, resize, row
+from tests.unit.report.world import START_S, Building, at, node, resize, row
 from voda_flows.report import table
 from voda_flows.report.files import SegmentFiles
 from voda_flows.report.history import decisions, words
@@ -184,6 +184,17 @@ def test_a_crash_is_told_as_those_who_go_on_and_the_one_who_comes_back() -> None
         ("a rank crashed, the others go on (2 -> 1)", 1),
         ("a crashed rank is replaced in place (1 -> 2)", 0),
     ]
+
+
+def test_events_of_one_moment_stand_as_one_follows_from_the_other() -> None:
+    """A checkpoint is verified before the next wait begins, and a wait before its grant."""
+    job = Building(name="a").grant(1, ("w0", "n0")).publish("w0").stop(9, "resize", "w0").judged(0, 5)
+    job.nodes[f"{job.outer}.gate"]["startedAt"] = at(9.5)
+    job.grant(9.5, ("w0", "n0"))
+
+    told = [event.kind for event in of(job).jobs[0].happened if event.at_s == START_S + 9.5]
+
+    assert told == ["checkpoint", "queue", "grant"]
 
 
 def test_what_only_the_scheduler_knows_is_told() -> None:
