@@ -38,14 +38,15 @@ def reached(drivers: Iterable[Object], epochs: float) -> tuple[int, int]:
     >>> reached([{"progress": "46/46", "phase": "Succeeded"}, {"progress": "4/54", "phase": "Running"}], 1)
     (50, 100)
     """
+    asked, nodes = round(epochs * UNITS_PER_EPOCH), list(drivers)
     best, begin_least, whole = 0, 0, 0
-    for driver in drivers:
+    for driver in nodes:
         done, remained = counts(driver)
         begin = begin_least
         if done < remained:  # not lowered: it says where it began
-            whole = whole or begin_least + remained
+            told = begin_least + remained
+            whole = whole or (asked if abs(told - asked) <= len(nodes) else told)  # each segment rounds
             begin = max(0, whole - remained)
         best = max(best, begin + done)
         begin_least = begin if driver.get("phase") in _FAILED else begin + done
-    whole = whole or (round(epochs * UNITS_PER_EPOCH) if best else 0)
-    return best, max(best, whole)
+    return best, max(best, whole or (asked if best else 0))

@@ -37,6 +37,7 @@ def driver(progress: str, phase: str = "Running") -> Object:
         ([driver("99/99", "Succeeded"), driver("nonsense")], (99, 100)),
         ([driver("1/1", "Succeeded")], (1, 100)),
         ([driver("40/100", "Failed"), driver("1/1", "Succeeded"), driver("5/70")], (40, 100)),
+        ([driver("46/46", "Succeeded"), driver("1/1", "Succeeded"), driver("0/54")], (47, 100)),
     ],
 )
 def test_furthest_point_of_all_drivers_counts(drivers: list[Object], found: tuple[int, int]) -> None:
