@@ -13,7 +13,6 @@ import pytest
 
 from tests.unit.cli.world import Said, World
 from tests.unit.report.world import Building, resize
-from voda_flows.cli.verbs import VERBS
 
 
 def running(name: str = "digits", **more: str) -> Building:
@@ -28,15 +27,6 @@ def running(name: str = "digits", **more: str) -> Building:
 def told(said: Said) -> tuple[str, str]:
     """What was said, by both ways."""
     return said.out, said.err
-
-
-def test_every_verb_has_help_with_an_example(world: World) -> None:
-    """--help of each verb says what it does and ends in a command line to copy."""
-    for verb in VERBS:
-        said = world.voda(verb, "--help")
-
-        assert said.code == 0, verb
-        assert f"Examples:\n  voda {verb}" in said.out or f"| voda {verb}" in said.out, verb
 
 
 def test_a_verb_that_is_none_is_a_usage_error_with_a_suggestion(world: World) -> None:
