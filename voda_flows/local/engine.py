@@ -29,7 +29,7 @@ from voda_flows.local.trouble import trouble
 
 LOG_LIMIT_BYTES = 5_000_000
 TICK_S = 0.03
-"""How often live pods are looked at."""
+"""How often live pods are looked at; the scheduler's alone, less often."""
 REST_S = 0.2
 """How long the engine rests at most: so soon it sees that it is to stop."""
 TROUBLE_S = 1.0
@@ -56,7 +56,7 @@ class Engine:
         while not self.stopping and (self.store.home / "state.db").exists():
             try:
                 seen = self.step(seen)
-                self.store.wait(seen, self._pause_s())
+                self.store.rest(seen, self._pause_s())
             except Exception:
                 # A full disk, a locked file, a defect: all that was not done yet is done once it can be.
                 log.exception("the round failed, it is repeated")
@@ -72,7 +72,7 @@ class Engine:
             self.kubelet.sweep()
             self._is_swept = True
         self.kubelet.watch()
-        revision = self.store.revision()
+        revision = self.store.glance()
         if revision != seen or self._due_s() <= 0 or self._is_asked_for():
             self.round()
         return revision
@@ -113,7 +113,7 @@ class Engine:
         )
 
     def _pause_s(self) -> float:
-        return max(0.0, min(self._due_s(), TICK_S if self.kubelet.live else REST_S))
+        return max(0.0, min(self._due_s(), TICK_S if self.kubelet.has_work() else REST_S))
 
 
 def main(home: Path) -> int:

@@ -27,6 +27,7 @@ from voda_flows.objects import POD_ENDED, Key, Object, format_time, key_of
 END = "voda.dev/end"
 """Annotation of a pod whose processes are to end while the pod itself stays."""
 WORKFLOW = "workflows.argoproj.io/workflow"
+ROLE = "voda.dev/role"
 DEVICES_LIMIT_S = 20
 
 log = logging.getLogger("voda.local.kubelet")
@@ -68,6 +69,10 @@ class Kubelet:
             patch = self.pods.look(pod)
             if patch:
                 self._patch(pod, patch)
+
+    def has_work(self) -> bool:
+        """Whether pods of users are live: their ends are awaited, the scheduler's is not."""
+        return any((pod["metadata"].get("labels") or {}).get(ROLE) != "scheduler" for pod in self.live)
 
     def is_behind(self) -> bool:
         """Whether a pod is to be started again though no object changes."""
