@@ -49,8 +49,8 @@ def always_fails(world: LocalWorld, retry_limit: int) -> Ending:
     return replace(_ending(world, "broken", uid), message=last_words(world.root(uid)))
 
 
-def hangs(world: LocalWorld, deadline_s: int, how: str = "hangs-training") -> Ending:
-    """A job whose script stands still, with a deadline."""
+def hangs(world: LocalWorld, deadline_s: int, how: str) -> Ending:
+    """A job with a deadline whose script stands still, before it joins (``hangs``) or in a step (``hangs-training``)."""
     uid = world.submit("hung", {"command": f"{FOREVER} {how}"}, deadline_s)
     world.until(lambda: _phase(world, "hung") in WORKFLOW_ENDED)
     return _ending(world, "hung", uid)

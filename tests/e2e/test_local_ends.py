@@ -30,7 +30,7 @@ def test_a_script_that_always_fails_ends_its_job_failed(world: LocalWorld) -> No
 
 def test_a_script_that_hangs_is_ended_by_its_deadline(world: LocalWorld) -> None:
     """The Workflow fails, and its pods end, though the script never looks up."""
-    found = hangs(world, deadline_s=30)
+    found = hangs(world, 30, "hangs-training")
 
     assert found == Ending(phase="Failed", message=found.message, segments=()), world.logs()
 
