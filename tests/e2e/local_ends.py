@@ -50,7 +50,10 @@ def always_fails(world: LocalWorld, retry_limit: int) -> Ending:
 
 
 def hangs(world: LocalWorld, deadline_s: int, how: str) -> Ending:
-    """A job with a deadline whose script stands still, before it joins (``hangs``) or in a step (``hangs-training``)."""
+    """A job with a deadline whose script stands still: before it joins (``hangs``), or in a step (``hangs-training``).
+
+    The latter is asked to write a checkpoint, never does, and is killed when its pods' grace period is over.
+    """
     uid = world.submit("hung", {"command": f"{FOREVER} {how}"}, deadline_s)
     world.until(lambda: _phase(world, "hung") in WORKFLOW_ENDED)
     return _ending(world, "hung", uid)

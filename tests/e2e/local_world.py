@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.e2e.rig import lives
 from voda_flows.control.settings import configure
 from voda_flows.local import up as local
 from voda_flows.local.nodes import held_slots, node_of
@@ -157,9 +158,10 @@ def _has_ended(workflow: Object) -> bool:
 
 def _children(pid: int) -> list[int]:
     try:
-        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+        found = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
     except OSError:
         return []
+    return [child for child in found if lives(child)]
 
 
 def _marked() -> dict[int, str]:

@@ -25,7 +25,7 @@ def ends(quick: bool) -> Iterator[Row]:
             began_s = time.monotonic()
             failed = always_fails(world, limit)
             took_s = time.monotonic() - began_s
-            hung = hangs(world, DEADLINE_S, "hangs" if quick else "hangs-training")  # the latter ends by its pods' grace
+            hung = hangs(world, DEADLINE_S, "hangs" if quick else "hangs-training")
             deleted = is_deleted(world)
         left = len(of_home(home))
     yield exactly(f"ends: phase of a script that always fails (retry-limit {limit})", failed.phase, "Failed")
