@@ -12,6 +12,7 @@ from scheduler_core.allocate.feasible import unschedulable
 from scheduler_core.errors import NotFound
 from scheduler_core.model.job import Job, JobPhase, WorkerPhase
 from scheduler_core.model.observation import Observation
+from scheduler_core.model.quarantine import quarantines
 from scheduler_core.model.target import Target
 from scheduler_core.model.units import in_words
 from voda_flows.config import Settings, near_miss
@@ -89,19 +90,28 @@ def sentences(view: JobView, seen: Seen) -> list[str]:
         return [f"{label} is refused: {view.refusal}"]
     job = view.job
     said = [f"{label} {_standing(job, now_s)}."]
-    never = unschedulable(job.spec, seen.observation.cluster) if job.phase is JobPhase.QUEUED else ""
-    if never:
-        said.append(f"It {never}.")
-    elif job.id in seen.target.reasons:
-        said.append(f"Decision {seen.target.decision} ({seen.target.policy}): it {seen.target.reasons[job.id]}.")
-    elif job.phase is JobPhase.QUEUED and not trouble.is_fenced(seen.target):
-        said.append("No decision has seen it yet; is the scheduler running? See: voda list -n voda.")
+    said += _cause(job, seen)
     said += trouble.left_out(job, seen.observation, seen.target)
     said += trouble.fenced(seen.target, now_s)
     said += _workers(job, seen.settings, now_s)
     said += trouble.failing_workers(job, now_s, seen.settings.start_limit_s)
     said += _limits(view, job, seen)
     return said + _recent(label, seen.rows)
+
+
+def _cause(job: Job, seen: Seen) -> list[str]:
+    """What it waits for, or what the last decision gave it; nothing for one that waits because it is left out."""
+    waits, target = job.phase is JobPhase.QUEUED, seen.target
+    never = unschedulable(job.spec, seen.observation.cluster) if waits else ""
+    if never:
+        return [f"It {never}."]
+    if waits and job.id in quarantines(seen.observation, target):
+        return []
+    if job.id in target.reasons:
+        return [f"Decision {target.decision} ({target.policy}): it {target.reasons[job.id]}."]
+    if waits and not trouble.is_fenced(target):
+        return ["No decision has seen it yet; is the scheduler running? See: voda list -n voda."]
+    return []
 
 
 def _standing(job: Job, now_s: float) -> str:

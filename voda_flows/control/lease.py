@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 NAME = "voda-scheduler"
 #: Long enough for a holder that is busy for a few rounds, short enough for a crash to be noticed soon.
 DURATION_S = 15.0
+#: An object that changes under our hands is read anew so often; pods change a few times a second at most.
+_FENCE_TRIES = 20
 POD = "pod/"
 EPOCH = "voda.dev/scheduler-epoch"
 
@@ -71,7 +73,10 @@ class Lease:
         Raises:
             Conflict: Somebody else has taken it.
         """
-        spec = self.store.get("Lease", self.namespace, NAME)["spec"]
+        try:
+            spec = self.store.get("Lease", self.namespace, NAME)["spec"]
+        except NotFound as gone:
+            raise Conflict(f"lease {NAME}: expected it to be there, somebody deleted it") from gone
         found = (spec.get("holderIdentity"), int(spec.get("leaseTransitions") or 0))
         if found != (self.identity, self.epoch):
             raise Conflict(
@@ -95,27 +100,51 @@ class Lease:
         """Write our epoch onto objects, so that nobody can write to them by an older version.
 
         Args:
-            objects: Workflows and pods of open jobs, and what the scheduler itself keeps.
+            objects: Workflows and pods of open jobs, and what the scheduler itself keeps, as they were read before the
+                Lease was last confirmed.
 
         Returns:
             How many were written.
+
+        Raises:
+            Conflict: The Lease was lost meanwhile: it is the next holder who fences now.
         """
-        count = 0
-        for body in objects:
-            metadata = body["metadata"]
-            change = {"metadata": {"annotations": {EPOCH: str(self.epoch)}}}
+        return sum(self._fence(body) for body in objects)
+
+    def _fence(self, seen: Object) -> bool:
+        """Fence one object; guarded, because whoever fences may be an old holder himself by now."""
+        kind, metadata = seen["kind"], seen["metadata"]
+        namespace, name = metadata.get("namespace") or "default", metadata["name"]
+        change = {"metadata": {"annotations": {EPOCH: str(self.epoch)}}}
+        for _ in range(_FENCE_TRIES):
+            version = seen["metadata"]["resourceVersion"]
             try:
-                self.store.merge_patch(body["kind"], metadata.get("namespace") or "default", metadata["name"], change)
-                count += 1
+                self.store.merge_patch(kind, namespace, name, change, resource_version=version)
+                return True
             except NotFound:
-                continue
-        return count
+                return False
+            except Conflict:
+                found = self._look(kind, namespace, name)
+            if found is None:
+                return False
+            seen = found
+            self.confirm()
+        raise Conflict(
+            f"{kind} {namespace}/{name}: expected to write an epoch, it changed {_FENCE_TRIES} times meanwhile"
+        )
+
+    def _look(self, kind: str, namespace: str, name: str) -> Object | None:
+        try:
+            return self.store.get(kind, namespace, name)
+        except NotFound:
+            return None
 
     def _hold(self) -> bool:
+        is_new = False
         try:
             lease = self.store.get("Lease", self.namespace, NAME)
-        except NotFound:
-            lease = self.store.create(_new_lease(self.namespace))
+        except NotFound:  # the first of all, or somebody deleted it: then nobody knows who held it
+            lease, is_new = self.store.create(_new_lease(self.namespace)), True
         self._note(lease)
         holder = lease["spec"].get("holderIdentity") or ""
         if holder == self.identity and self.epoch:
@@ -125,7 +154,7 @@ class Lease:
         anothers = holder not in ("", self.identity)  # a process that starts anew in our pod is a new holder
         if anothers and self.clock() - self._since_s < DURATION_S and not self._is_gone(holder):
             return False
-        self.unclean = bool(holder)
+        self.unclean = bool(holder) or is_new
         self.epoch = int(lease["spec"].get("leaseTransitions") or 0) + 1
         self._write(lease, holder=self.identity)
         log.info("lease=taken epoch=%d before=%r", self.epoch, holder)

@@ -122,14 +122,17 @@ class Records:
         except (Conflict, ValueError) as fault:
             log.warning("history=lost fault=%r", str(fault))
 
-    def fence(self, epoch: int) -> None:
+    def fence(self, lease: Lease) -> None:
         """Tell older holders of the Lease that the history is not theirs any more."""
-        metadata: Object = {"annotations": {EPOCH: str(epoch)}}
+        namespace = self._settings.namespace
         try:
-            self._store.merge_patch("ConfigMap", self._settings.namespace, HISTORY_MAP, {"metadata": metadata})
+            found = self._store.get("ConfigMap", namespace, HISTORY_MAP)
         except NotFound:
-            metadata |= {"name": HISTORY_MAP, "namespace": self._settings.namespace}
+            metadata = {"name": HISTORY_MAP, "namespace": namespace, "annotations": {EPOCH: str(lease.epoch)}}
             self._store.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {ROWS: "[]"}})
+            return
+        lease.confirm()
+        lease.fence([found])
 
     def _check_epoch(self, found: Object) -> None:
         epoch = int((found["metadata"].get("annotations") or {}).get(EPOCH) or 0)

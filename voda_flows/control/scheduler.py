@@ -153,8 +153,8 @@ class Scheduler:
         if not self._held:
             return self._pace.heartbeat_s
         self._follow_settings()
-        if self._lease.unclean:
-            self._take_over()
+        if self._lease.unclean and not self._took_over():
+            return self._pace.gap_s
         result = self._round()
         return (
             self._pace.changing_s if result is None or is_changing(result.observation.jobs) else self._pace.heartbeat_s
@@ -182,14 +182,24 @@ class Scheduler:
             )
         return result
 
+    def _took_over(self) -> bool:
+        """Whether the holder before us can write nothing any more; False where we are not the holder either."""
+        try:
+            self._take_over()
+        except Conflict as lost:
+            log.warning("lease=lost why=%r", str(lost))
+            self._held = False
+        return self._held
+
     def _take_over(self) -> None:
         """Make stale whatever the holder before us may still want to write."""
         self._parts.observer.observe()
         views = self._parts.observer.views.values()
         bodies = [body for view in views for body in (view.workflow, view.driver, *view.pod_by_worker.values()) if body]
+        self._lease.confirm()
         count = self._lease.fence(bodies)
-        self._parts.targets.fence(self._lease.epoch)
-        self._parts.records.fence(self._lease.epoch)
+        self._parts.targets.fence(self._lease)
+        self._parts.records.fence(self._lease)
         self._lease.unclean = False
         log.info("lease=fenced epoch=%d objects=%d", self._lease.epoch, count)
 

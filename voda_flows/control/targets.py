@@ -63,15 +63,17 @@ class StoredTarget:
             "ConfigMap", self._namespace, TARGET_MAP, {"data": data}, resource_version=version
         )
 
-    def fence(self, epoch: int) -> None:
+    def fence(self, lease: Lease) -> None:
         """Make the version that an older holder of the Lease may know stale, even that there was none."""
-        change = {"metadata": {"annotations": {EPOCH: str(epoch)}}}
         try:
-            self._store.merge_patch("ConfigMap", self._namespace, TARGET_MAP, change)
+            found = self._store.get("ConfigMap", self._namespace, TARGET_MAP)
         except NotFound:
-            metadata = {"name": TARGET_MAP, "namespace": self._namespace, **change["metadata"]}
-            body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {_KEY: to_json(Target())}}
-            self._store.create(body)
+            metadata = {"name": TARGET_MAP, "namespace": self._namespace, "annotations": {EPOCH: str(lease.epoch)}}
+            data = {_KEY: to_json(Target())}
+            self._store.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
+            return
+        lease.confirm()
+        lease.fence([found])
 
     def _read(self) -> Target:
         try:

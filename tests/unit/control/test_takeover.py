@@ -14,7 +14,6 @@ from scheduler_core.cycle import Inline
 from scheduler_core.errors import Conflict
 from tests.unit.control.world import World
 from voda_flows.control.lease import DURATION_S, EPOCH, NAME
-from voda_flows.control.records import Records
 from voda_flows.control.scheduler import Place, Scheduler
 from voda_flows.local.store import LocalStore
 from voda_flows.objects import Object
@@ -182,7 +181,7 @@ def test_an_old_holder_adds_nothing_to_the_history(tmp_path: Path) -> None:
     clock = Clock()
     old = scheduler(world.store, "old", clock)
     old.once()
-    Records(world.store, old._parts.records._settings, None).fence(7)
+    world.store.merge_patch("ConfigMap", "voda", HISTORY_MAP, {"metadata": {"annotations": {EPOCH: "7"}}})
     before = world.store.get("ConfigMap", "voda", HISTORY_MAP)
     world.submit("digits")
 
