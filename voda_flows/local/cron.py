@@ -262,7 +262,8 @@ def _was_kept_back(spec: Object, children: Sequence[Object], tick: datetime, now
     if (now - tick).total_seconds() < float(spec.get("startingDeadlineSeconds") or 0):
         return False
     ends = [(child.get("status") or {}).get("finishedAt") for child in children]
-    return any(parse_time(end) > tick for end in ends if end)
+    # An end that lies ahead is by a clock that was put back since: it says nothing.
+    return any(tick < parse_time(end) <= now for end in ends if end)
 
 
 def _beyond_history(spec: Object, children: Sequence[Object]) -> list[str]:
