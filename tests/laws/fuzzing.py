@@ -62,15 +62,30 @@ def world() -> World:
     return offline_world()
 
 
+# Strategies made once: making them anew for each case costs more than the case.
+_FEW, _PLACES, _LENGTHS = st.integers(1, 4), st.integers(0, LONG), st.integers(0, 40)
+
+
+@cache
+def _one_of(texts: tuple[str, ...]) -> st.SearchStrategy[str]:
+    return st.sampled_from(texts)
+
+
+@cache
+def _pieces(words: tuple[str, ...]) -> st.SearchStrategy[str | None]:
+    """What is put in the place of a piece of text; None for that piece twice."""
+    return st.sampled_from(words) | st.none() | st.text(max_size=5)
+
+
 @st.composite
 def spoilt(draw: st.DrawFn, whole: tuple[str, ...], words: tuple[str, ...]) -> str:
     """A text that was right, or nearly, with some pieces cut, doubled, or replaced."""
-    text = draw(st.sampled_from(whole))
-    for _ in range(draw(st.integers(1, 4))):
-        start = draw(st.integers(0, len(text)))
-        end = draw(st.integers(start, min(len(text), start + 40)))
-        piece = draw(st.sampled_from(words) | st.just(text[start:end] * 2) | st.text(max_size=5))
-        text = (text[:start] + piece + text[end:])[:LONG]
+    text = draw(_one_of(whole))
+    for _ in range(draw(_FEW)):
+        start = draw(_PLACES) % (len(text) + 1)
+        end = start + draw(_LENGTHS)
+        piece = draw(_pieces(words))
+        text = (text[:start] + (text[start:end] * 2 if piece is None else piece) + text[end:])[:LONG]
     return text
 
 
