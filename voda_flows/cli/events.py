@@ -14,7 +14,7 @@ import click
 
 from voda_flows.cli import following, output
 from voda_flows.cli.choosing import choose
-from voda_flows.cli.columns import click_width
+from voda_flows.cli.columns import click_width, cut
 from voda_flows.cli.moments import SINCE
 from voda_flows.cli.options import JOB, Shared, shared_options
 from voda_flows.cli.verbs import verb
@@ -33,6 +33,7 @@ _KIND: Final = max(map(len, KINDS))
 _DAY_S: Final = 86400.0
 #: A terminal that leaves less than this for words has them on lines of their own.
 _LEAST_WORDS: Final = 20
+_SHORT: Final = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +133,8 @@ def _lines(told: Told, width: int) -> Iterator[str]:
         return
     room = click_width() - len(head)
     if room < _LEAST_WORDS:
-        yield head.rstrip()
+        who = f"{cut(told.life.label, _SHORT, middle=True)} " if width else ""
+        yield f"{_clock(event.at_s)[-8:]} {who}{event.kind}"
         head, room = "  ", click_width() - 2
     first, *more = textwrap.wrap(words(event), max(1, room)) or [""]
     yield f"{head}{first}"

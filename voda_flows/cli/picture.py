@@ -51,7 +51,10 @@ def picture(
     parts: list[RenderableType] = [*head, *(_node(node, colours, width) for node in now.nodes), Text()]
     parts.append(_jobs(now, colours, room, width))
     if waiting:
-        parts += [Text("queue", style="bold"), *(_waits(life, place, now) for place, life in enumerate(waiting[:4], 1))]
+        parts += [
+            Text("queue", style="bold"),
+            *(_waits(life, place, now, width) for place, life in enumerate(waiting[:4], 1)),
+        ]
     if now.decisions:
         parts += [
             Text("decisions", style="bold"),
@@ -140,8 +143,10 @@ def _bar(life: JobLife, colour: str, width: int) -> Text:
     return Text.assemble(("━" * full, colour), ("─" * (bar - full), "dim"), f" {number}")
 
 
-def _waits(life: JobLife, place: int, now: Snapshot) -> Text:
+def _waits(life: JobLife, place: int, now: Snapshot, width: int) -> Text:
     """A line of the queue."""
     why = life.message or "waits for its first decision"
     text = f"  {place}. {life.label} wants {life.asks}, waits {short(now.now_s - life.queued_s)}: {why}"
+    if len(text) > width:  # why is worth more than what its line above says too
+        text = f"  {place}. {cut(life.label, _COLUMNS['job'], middle=True)}: {why}"
     return Text(text, no_wrap=True, overflow="ellipsis")
