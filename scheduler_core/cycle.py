@@ -15,6 +15,7 @@ from scheduler_core.allocate.pools import pools
 from scheduler_core.allocate.registry import policy_named
 from scheduler_core.deciding.conclude import conclude
 from scheduler_core.deciding.fence import fenced, planned
+from scheduler_core.deciding.inline import Inline
 from scheduler_core.deciding.serve import Known, Served, Stages, serve
 from scheduler_core.deciding.standing import Start, avoided, start
 from scheduler_core.diff import diff
@@ -31,19 +32,17 @@ from scheduler_core.model.target import Target
 from scheduler_core.place.pack import pack
 
 
-class Inline:
-    """Decides where it is called, for as long as it takes: for the simulator, replay and tests."""
+def attempt(observation: Observation, target: Target, params: Params) -> Decision:
+    """One decision without the jobs that the target quarantines.
 
-    def attempt(self, observation: Observation, target: Target, params: Params) -> Decision:
-        """See ``scheduler_core.model.ports.Decider``."""
-        return attempt(observation, target, params)
-
-    def has_time(self) -> bool:
-        """Always."""
-        return True
+    Raises:
+        Exception: Whatever a stage raises.
+    """
+    begin = start(observation, target, params)
+    return conclude(observation, target, begin, _serve_pools(observation, begin, params))
 
 
-HERE = Inline()
+HERE = Inline(attempt)
 
 
 def run_cycle(
@@ -77,8 +76,7 @@ def run_cycle(
 def decide(observation: Observation, target: Target, params: Params, decider: Decider = HERE) -> Decision:
     """Make the target anew where the input changed, disturbing running jobs at most once in the interval.
 
-    A stage that raises, gives no answer or breaks a law is fenced: the jobs that cause it are quarantined, else the
-    previous target stays; the decision carries the fault. Another policy starts without either.
+    A stage that fails is fenced: the jobs that cause it are quarantined, else the previous target stays.
     """
     target = for_policy(target, params.policy)
     begin = start(observation, target, params)
@@ -87,16 +85,6 @@ def decide(observation: Observation, target: Target, params: Params, decider: De
     if target.fence and target.search is None and is_fenced(target, begin.digest, observation.now_s):
         return Decision(target=target, kind=DecisionKind.FENCED, fault=target.fence.fault)
     return fenced(observation, target, params, begin.digest, decider)
-
-
-def attempt(observation: Observation, target: Target, params: Params) -> Decision:
-    """One decision without the jobs that the target quarantines.
-
-    Raises:
-        Exception: Whatever a stage raises.
-    """
-    begin = start(observation, target, params)
-    return conclude(observation, target, begin, _serve_pools(observation, begin, params))
 
 
 def _serve_pools(observation: Observation, begin: Start, params: Params) -> list[Served]:

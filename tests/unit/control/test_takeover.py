@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from scheduler_core.cycle import Inline
+from scheduler_core.cycle import attempt
+from scheduler_core.deciding.inline import Inline
 from scheduler_core.errors import Conflict
 from tests.unit.control.world import World
 from voda_flows.control.lease import DURATION_S, EPOCH, NAME
@@ -86,7 +87,7 @@ def scheduler(store: Any, identity: str, clock: Clock) -> Scheduler:
     """A scheduler whose Lease goes by a clock of the test's."""
     made = Scheduler(store, Place(identity=identity))
     made._lease.clock = clock
-    made._decider = Here()  # type: ignore[assignment]  # as far as a scheduler uses one
+    made._decider = Here(attempt)  # type: ignore[assignment]  # as far as a scheduler uses one
     return made
 
 
