@@ -8,14 +8,16 @@ and world on every change. The three worlds (simulator, this machine, Kubernetes
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from scheduler_core.allocate.pools import pools
 from scheduler_core.allocate.registry import policy_named
 from scheduler_core.deciding.conclude import conclude
-from scheduler_core.deciding.fence import fenced
+from scheduler_core.deciding.fence import fenced, planned
+from scheduler_core.deciding.inline import Inline
 from scheduler_core.deciding.serve import Known, Served, Stages, serve
-from scheduler_core.deciding.standing import Start, start
+from scheduler_core.deciding.standing import Start, avoided, start
 from scheduler_core.diff import diff
 from scheduler_core.errors import Conflict, NotFound
 from scheduler_core.estimate.tables import speed_tables
@@ -24,12 +26,28 @@ from scheduler_core.model.job import JobPhase
 from scheduler_core.model.observation import Observation
 from scheduler_core.model.params import Params
 from scheduler_core.model.plan import Action, Plan
-from scheduler_core.model.ports import Enforcer, Observer, TargetStore
+from scheduler_core.model.ports import Decider, Enforcer, Observer, TargetStore
+from scheduler_core.model.quarantine import for_policy, is_fenced
 from scheduler_core.model.target import Target
 from scheduler_core.place.pack import pack
 
 
-def run_cycle(observer: Observer, enforcer: Enforcer, targets: TargetStore, params: Params) -> CycleResult:
+def attempt(observation: Observation, target: Target, params: Params) -> Decision:
+    """One decision without the jobs that the target quarantines.
+
+    Raises:
+        Exception: Whatever a stage raises.
+    """
+    begin = start(observation, target, params)
+    return conclude(observation, target, begin, _serve_pools(observation, begin, params))
+
+
+HERE = Inline(attempt)
+
+
+def run_cycle(
+    observer: Observer, enforcer: Enforcer, targets: TargetStore, params: Params, decider: Decider = HERE
+) -> CycleResult:
     """Look, decide, and bring the world one step nearer to the target; may be repeated with no effect.
 
     Returns:
@@ -40,36 +58,33 @@ def run_cycle(observer: Observer, enforcer: Enforcer, targets: TargetStore, para
     """
     observation = observer.observe()  # 1. observe
     stored = targets.load()
-    decision = decide(observation, stored, params)  # 2. estimate, 3. allocate, 4. place
-    if decision.target != stored:
-        targets.save(decision.target)
-    plan, fault = Plan(), ""
-    try:
-        plan = diff(observation, decision.target, params).check(observation)  # 5. plan
-    except Exception as broken:  # noqa: BLE001  # the fence: whatever is wrong with a plan, nothing of it is enforced
-        fault = f"{type(broken).__name__}: {broken}"
+    decision = decide(observation, stored, params, decider)  # 2. estimate, 3. allocate, 4. place
+
+    def plan_without(target: Target, left_out: Collection[str]) -> Plan:
+        return diff(observation, target, params, left_out).check(observation)
+
+    plan, target, fault = planned(observation, stored, decision.target, plan_without)  # 5. plan
+    decision = replace(decision, target=target)
+    if target != stored:
+        targets.save(target)
     done, conflicts = _enforce(enforcer, plan)  # 6. enforce
     return CycleResult(
         observation=observation, decision=decision, plan=plan, done=done, conflicts=conflicts, fault=fault
     )
 
 
-def decide(observation: Observation, target: Target, params: Params) -> Decision:
+def decide(observation: Observation, target: Target, params: Params, decider: Decider = HERE) -> Decision:
     """Make the target anew where the input changed, disturbing running jobs at most once in the interval.
 
-    A stage that raises or breaks a law is fenced: the job that causes it is quarantined, else the previous target
-    stays; the decision carries the fault. Another policy starts without quarantine.
+    A stage that fails is fenced: the jobs that cause it are quarantined, else the previous target stays.
     """
-    if params.policy != target.policy:
-        target = replace(target, quarantined={})
-    if start(observation, target, params).unchanged:
+    target = for_policy(target, params.policy)
+    begin = start(observation, target, params)
+    if target.search is None and begin.unchanged:
         return Decision(target=target, kind=DecisionKind.KEPT)
-
-    def attempt(tried: Target) -> Decision:
-        begin = start(observation, tried, params)
-        return conclude(observation, tried, begin, _serve_pools(observation, begin, params))
-
-    return fenced(attempt, target, [job.id for job in observation.jobs])
+    if target.fence and target.search is None and is_fenced(target, begin.digest, observation.now_s):
+        return Decision(target=target, kind=DecisionKind.FENCED, fault=target.fence.fault)
+    return fenced(observation, target, params, begin.digest, decider)
 
 
 def _serve_pools(observation: Observation, begin: Start, params: Params) -> list[Served]:
@@ -80,6 +95,7 @@ def _serve_pools(observation: Observation, begin: Start, params: Params) -> list
         speed_by_job=speed_tables(observation),  # 2. estimate
         attained_gpu_s_by_job={job.id: job.attained_gpu_s for job in observation.jobs},
         now_s=observation.now_s,
+        avoid_by_job=avoided(observation, params),
     )
     free = [job.spec for job in observation.jobs if job.id not in begin.fixed and job.phase is not JobPhase.ENDED]
     return [  # 3. allocate, 4. place

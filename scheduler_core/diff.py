@@ -11,12 +11,13 @@ make room, it is stopped at a checkpoint and granted anew.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from scheduler_core.allocate.order import by_arrival
 from scheduler_core.converging.announce import queue_messages
 from scheduler_core.converging.document import document_step
 from scheduler_core.converging.workers import Wish, make_room, wish
+from scheduler_core.estimate.failing import grows_from_s
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.job import Job, JobPhase
 from scheduler_core.model.observation import Observation
@@ -40,26 +41,27 @@ from scheduler_core.model.target import Target
 _RANK = {Stop: 0, Evict: 1, Release: 2, Publish: 3, Grant: 4, Grow: 5, Refuse: 6, Announce: 7}
 
 
-def diff(observation: Observation, target: Target, params: Params) -> Plan:
+def diff(observation: Observation, target: Target, params: Params, left_out: Collection[str] = ()) -> Plan:
     """The next steps from the world towards the target.
 
     Args:
         observation: What is there.
         target: What should be. A job that no decision has seen yet (not in ``target.reasons``) keeps what it has.
         params: ``start_limit_s`` is how long a granted worker may take to become ready.
+        left_out: Jobs to which nothing is done; they keep what they hold.
 
     Returns:
         Actions in order of enforcement.
     """
     wishes = {job.id: wish(job, target) for job in observation.jobs}
     jobs_by_id = observation.jobs_by_id
-    jobs = [jobs_by_id[spec.id] for spec in by_arrival(job.spec for job in observation.jobs)]
+    jobs = [jobs_by_id[spec.id] for spec in by_arrival(job.spec for job in observation.jobs if job.id not in left_out)]
     steps = {job.id: _without_claims(job, wishes[job.id], observation.now_s, params.start_limit_s) for job in jobs}
     settled = [job for job in jobs if not steps[job.id]]
-    claims, blocked = _claims(settled, wishes, observation)
+    claims, blocked = _claims(settled, wishes, observation, params)
     stuck = _unblock(blocked, wishes, observation)
     actions: list[Action] = [action for job in jobs for action in steps[job.id]]
-    actions += [*claims, *stuck, *_words(observation, target)]
+    actions += [*claims, *stuck, *_words(observation, target, left_out)]
     return Plan(actions=tuple(sorted(actions, key=lambda action: _RANK[type(action)])))
 
 
@@ -73,7 +75,7 @@ def _without_claims(job: Job, wanted: Wish, now_s: float, start_limit_s: float) 
 
 
 def _claims(
-    jobs: Iterable[Job], wishes: Mapping[str, Wish], observation: Observation
+    jobs: Iterable[Job], wishes: Mapping[str, Wish], observation: Observation, params: Params
 ) -> tuple[list[Action], list[Job]]:
     """Grants and growths that fit into what is free now, and the jobs that are moving but found nothing free."""
     free = observation.free_gpus()
@@ -83,7 +85,7 @@ def _claims(
         wanted = wishes[job.id]
         if job.phase is JobPhase.QUEUED:
             counts = wanted.want if _is_free(wanted.want, free, job.spec.gpus_per_worker) else {}
-        elif job.phase is JobPhase.RUNNING and job.grow_gate_open and wanted.can_claim:
+        elif job.phase is JobPhase.RUNNING and _may_grow(job, wanted, observation.now_s, params):
             counts = _part_that_is_free(wanted.missing, free, job.spec.gpus_per_worker)
             if wanted.missing and wanted.excess and not counts:
                 blocked.append(job)
@@ -94,6 +96,11 @@ def _claims(
             for node, count in counts.items():
                 free[node] -= count * job.spec.gpus_per_worker
     return actions, blocked
+
+
+def _may_grow(job: Job, wanted: Wish, now_s: float, params: Params) -> bool:
+    """Whether somebody waits to be told of new workers, and the last ones did not fail a moment ago."""
+    return job.grow_gate_open and wanted.can_claim and now_s >= grows_from_s(job, now_s, params.start_limit_s)
 
 
 def _is_free(counts: Mapping[str, int], free: Mapping[str, int], gpus_per_worker: int) -> bool:
@@ -141,13 +148,13 @@ def _room_is_coming(job: Job, wishes: Mapping[str, Wish], observation: Observati
     return False
 
 
-def _words(observation: Observation, target: Target) -> list[Action]:
+def _words(observation: Observation, target: Target, left_out: Collection[str]) -> list[Action]:
     """What is shown to people: refusals, and the place in the queue where that changed enough."""
     jobs = observation.jobs_by_id
     refusals = [Refuse(job_id=job_id, reason=reason) for job_id, reason in sorted(observation.refused.items())]
     announcements = [
         Announce(job_id=job_id, message=message)
         for job_id, message in queue_messages(observation, target).items()
-        if jobs[job_id].message != message
+        if jobs[job_id].message != message and job_id not in left_out
     ]
     return [*refusals, *announcements]

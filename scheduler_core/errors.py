@@ -5,6 +5,7 @@
     VodaError
     ├── InvalidValue          a value from outside breaks a rule (exit 2)
     ├── LawBroken             a stage of a cycle gave a result that breaks its post-condition (a defect, fenced)
+    ├── StageFailed           a stage of a cycle raised, ended its process or gave no answer in time (fenced)
     ├── NotFound              no object of that name (exit 3)
     ├── Conflict              the object changed since it was read, or exists already (exit 4)
     └── Unreachable           nobody answers, or not in time (exit 5)
@@ -25,13 +26,25 @@ class VodaError(Exception):
 
 
 class InvalidValue(VodaError):
-    """A value from outside breaks a rule."""
+    """A value from outside breaks a rule.
+
+    Attributes:
+        path: Where in its document the value stands (``spec.templates[1].name``), empty where nobody knows.
+    """
 
     exit_code = 2
+
+    def __init__(self, message: str = "", *, path: str = "") -> None:
+        super().__init__(message)
+        self.path = path
 
 
 class LawBroken(VodaError):
     """A stage's result breaks its post-condition: the cycle is fenced and the previous target stays."""
+
+
+class StageFailed(VodaError):
+    """A stage failed where it ran, in a process of its own; the text says how."""
 
 
 class NotFound(VodaError):

@@ -19,6 +19,8 @@ CONFIG_MAP = "voda-config"
 #: Where the scheduler's own objects live unless its environment says otherwise.
 DEFAULT_NAMESPACE = "voda"
 NAMESPACE_VARIABLE = "VODA_SCHEDULER_NAMESPACE"
+#: A search for the jobs that make a policy fail takes a limit and a half a round, and the Lease runs out after 15 s.
+_POLICY_LIMIT_S = 6.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +31,8 @@ class Settings:
         policy: Name of the allocation policy.
         decide_interval_s: Least time between decisions that disturb running jobs, seconds.
         start_limit_s: A granted worker that is not warm by then is deleted; a job starts with what it has, seconds.
+        policy_limit_s: How long a policy may take for one decision before it is ended, seconds (> 0, at most 6: a round
+            must end within the Lease's 15).
         agent_timeout_s: How long a worker's agent may be silent, seconds.
         reset_timeout_s: How long a change of size may take before it falls back to the last checkpoint, seconds.
         segments_limit: Segments of a job after which it is no longer preempted or grown by choice (Argo ends at 100
@@ -38,6 +42,9 @@ class Settings:
         topology_levels: Node labels from the outermost level of the topology tree inwards.
         history_rows: Decisions kept for ``voda watch`` and ``voda explain``.
         records: Decisions kept on disk for replay.
+        records_age_s: How long they are kept at most, seconds.
+        keep_workflows: Ended Workflows kept in local mode; of more, those that ended first go.
+        keep_days: How long after its end a Workflow is kept in local mode, days.
         priority_classes: Value by name of class; higher goes first.
         queues: The queues by name.
     """
@@ -45,6 +52,7 @@ class Settings:
     policy: str = "elastic_fifo"
     decide_interval_s: float = 30.0
     start_limit_s: float = 300.0
+    policy_limit_s: float = 5.0
     agent_timeout_s: float = 10.0
     reset_timeout_s: float = 60.0
     segments_limit: int = 30
@@ -53,6 +61,9 @@ class Settings:
     topology_levels: tuple[str, ...] = ("topology.kubernetes.io/zone", "topology.kubernetes.io/rack")
     history_rows: int = 200
     records: int = 1000
+    records_age_s: float = 7 * 24 * 3600.0
+    keep_workflows: int = 1000
+    keep_days: float = 30.0
     priority_classes: Mapping[str, int] = field(default_factory=lambda: DEFAULT_PRIORITY_CLASSES)
     queues: Mapping[str, Queue] = field(default_factory=lambda: {"default": Queue(name="default")})
 
@@ -99,12 +110,27 @@ def near_miss(word: str, known: Iterable[str]) -> str:
 
 
 def _seconds(text: str) -> float:
+    return _amount(text, "seconds")
+
+
+def _days(text: str) -> float:
+    return _amount(text, "days")
+
+
+def _amount(text: str, unit: str) -> float:
     try:
         value = float(text)
     except ValueError:
         value = -1.0
     if not 0 <= value < float("inf"):
-        raise ValueError("seconds >= 0")
+        raise ValueError(f"{unit} >= 0")
+    return value
+
+
+def _policy_limit(text: str) -> float:
+    value = _seconds(text)
+    if not 0 < value <= _POLICY_LIMIT_S:
+        raise ValueError(f"seconds > 0 and <= {_POLICY_LIMIT_S:g}")
     return value
 
 
@@ -158,11 +184,15 @@ def _queues(text: str) -> Mapping[str, Queue]:
 _READERS: Mapping[str, Callable[[str], Any]] = {
     "decide_interval_s": _seconds,
     "start_limit_s": _seconds,
+    "policy_limit_s": _policy_limit,
+    "records_age_s": _seconds,
     "agent_timeout_s": _seconds,
     "reset_timeout_s": _seconds,
     "segments_limit": _count,
     "history_rows": _count,
     "records": _count,
+    "keep_workflows": _count,
+    "keep_days": _days,
     "topology_levels": _list,
     "priority_classes": _classes,
     "queues": _queues,

@@ -69,14 +69,16 @@ class ObjectStore(Protocol):
         """
         ...
 
-    def delete(self, kind: str, namespace: str, name: str, *, uid: str | None = None) -> None:
+    def delete(
+        self, kind: str, namespace: str, name: str, *, uid: str | None = None, version: str | None = None
+    ) -> None:
         """Delete the object, and with it what it owns.
 
         A Pod or a Workflow gets ``metadata.deletionTimestamp`` and goes once its processes have ended.
 
         Raises:
             NotFound: There is none of that name.
-            Conflict: It has another uid than asked for.
+            Conflict: It has another uid or version than asked for.
         """
         ...
 

@@ -132,8 +132,8 @@ def read_gate_workers(text: str) -> tuple[NewWorker, ...]:
     try:
         rows = json.loads(text)
         return tuple(NewWorker(id=row["id"], node=row["node"], gpus=int(row["gpus"])) for row in rows)
-    except (ValueError, TypeError, KeyError) as fault:
-        raise InvalidValue(f"gate output workers: expected a list of id, node and gpus, got {text!r}") from fault
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as fault:
+        raise InvalidValue(f"gate output workers: expected a list of id, node and gpus, got {text[:80]!r}") from fault
 
 
 def encode(value: Any) -> Any:  # noqa: ANN401 -- any value of the core, any JSON
@@ -237,5 +237,5 @@ def _dump(value: Any) -> str:  # noqa: ANN401 -- any JSON
 def _parse(text: str) -> Any:  # noqa: ANN401 -- any JSON
     try:
         return json.loads(text)
-    except json.JSONDecodeError as fault:
+    except (ValueError, RecursionError) as fault:  # no JSON, a number of too many digits, nested too deeply
         raise InvalidValue(f"expected JSON, got {text[:80]!r}: {fault}") from fault

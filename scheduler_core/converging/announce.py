@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from scheduler_core.allocate.feasible import unschedulable
 from scheduler_core.allocate.order import by_arrival
 from scheduler_core.model.job import JobPhase
 from scheduler_core.model.observation import Observation
+from scheduler_core.model.quarantine import quarantines
 from scheduler_core.model.target import Target
 from scheduler_core.model.units import in_words
 
@@ -17,16 +19,17 @@ def queue_messages(observation: Observation, target: Target) -> dict[str, str]:
     waiting = [
         job.spec for job in observation.jobs if job.phase is JobPhase.QUEUED and not target.allocation.gpus(job.id)
     ]
-    capacity = sum(observation.ours_gpus().values())
+    left_out = quarantines(observation, target)
     messages = {}
     for place, spec in enumerate(by_arrival(waiting), start=1):
         text = f"queued: place {_bucket(place)}, waits for {in_words(spec.min_gpus)}"
         if spec.gpu_type:
             text += f" of type {spec.gpu_type}"
-        if spec.min_gpus > capacity:
-            text += f" and the cluster has {capacity}"
-        if spec.id in target.quarantined:
-            text += f"; left out of decisions: {target.quarantined[spec.id]}"
+        never = unschedulable(spec, observation.cluster)
+        if never:
+            text += f"; {never}"
+        if spec.id in left_out:
+            text += f"; left out of decisions: {left_out[spec.id].reason}"
         messages[spec.id] = text
     return dict(sorted(messages.items()))
 

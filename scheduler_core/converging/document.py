@@ -14,6 +14,12 @@ from scheduler_core.model.job import Job, JobPhase, Worker, WorkerPhase
 from scheduler_core.model.plan import Action, Evict
 from scheduler_core.model.units import in_words
 
+#: A driver whose agents have said goodbye is seen to have ended within seconds.
+_GOODBYE_S = 10.0
+
+#: Agents leave by themselves when their driver has: at once after its goodbye, else when they have missed it for long.
+LEAVE_LIMIT_S = 30.0
+
 
 def document_step(job: Job, wanted: Wish, now_s: float, start_limit_s: float) -> list[Action]:
     """The next step of a job whose gate was answered.
@@ -27,13 +33,16 @@ def document_step(job: Job, wanted: Wish, now_s: float, start_limit_s: float) ->
     late = [worker for worker in live_workers(job) if _is_late(worker, job, now_s, start_limit_s)]
     if job.phase is JobPhase.STARTING and not job.driver_ready and now_s - (job.granted_s or now_s) >= start_limit_s:
         return _evictions(job, live_workers(job), f"its driver did not come up within {start_limit_s:.0f} s")
+    if job.driver_ended_s is not None and now_s - job.driver_ended_s >= LEAVE_LIMIT_S:
+        # A driver that was killed before it spoke to its agents leaves them waiting for one, warm, for ever.
+        return _evictions(job, live_workers(job), f"its driver ended {LEAVE_LIMIT_S:.0f} s ago")
     if not job.is_active:
         return _evictions(job, late, f"not ready {start_limit_s:.0f} s after its grant")
     if not job.published:
         return _first_document(job, wanted, late, start_limit_s)
     late = [worker for worker in late if worker.id not in job.published]
     evictions = _evictions(job, late, f"not ready {start_limit_s:.0f} s after its grant")
-    return evictions + (_next_document(job, wanted, late) if job.driver_ready else [])
+    return evictions + (_next_document(job, wanted, late, now_s) if job.driver_ready else [])
 
 
 def _is_late(worker: Worker, job: Job, now_s: float, start_limit_s: float) -> bool:
@@ -74,11 +83,11 @@ def _first_document(job: Job, wanted: Wish, late: list[Worker], start_limit_s: f
     ]
 
 
-def _next_document(job: Job, wanted: Wish, late: list[Worker]) -> list[Action]:
+def _next_document(job: Job, wanted: Wish, late: list[Worker], now_s: float) -> list[Action]:
     """One change of a training job, the most urgent one."""
     published = published_workers(job)
     if len(published) < len(job.published):
-        return [_after_loss(job, published)]
+        return _after_loss(job, published, now_s)
     if job.acknowledged != job.generation:
         return []
     if not wanted.want:
@@ -92,11 +101,20 @@ def _next_document(job: Job, wanted: Wish, late: list[Worker]) -> list[Action]:
     return evictions + _shrink(job, wanted, published)
 
 
-def _after_loss(job: Job, left: list[Worker]) -> Action:
-    """Some worker of the document is gone: go on without it where the minimum allows."""
+def _after_loss(job: Job, left: list[Worker], now_s: float) -> list[Action]:
+    """Some worker of the document is gone: go on without it where the minimum allows.
+
+    Agents end well when their driver says goodbye, or after a drain that the driver carries out by itself: while all
+    who are gone did, the driver's own end is waited for, so nobody calls a success a loss.
+    """
+    gone = [worker for worker in job.workers if worker.id in job.published and worker not in left]
+    done_s = min((worker.done_s for worker in gone), default=0.0)
+    if done_s and now_s - done_s < _GOODBYE_S:
+        return []
     if _gpus(left) >= job.spec.min_gpus:
-        return publish(job, left)
-    return stop(job, f"workers were lost: {in_words(_gpus(left))} left, fewer than its minimum of {job.spec.min_gpus}")
+        return [publish(job, left)]
+    why = f"{in_words(_gpus(left))} left, fewer than its minimum of {job.spec.min_gpus}"
+    return [stop(job, f"workers {'ended' if done_s else 'were lost'}: {why}")]
 
 
 def _shrink(job: Job, wanted: Wish, published: list[Worker]) -> list[Action]:

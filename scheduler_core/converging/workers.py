@@ -27,7 +27,7 @@ class Wish:
         excess: Workers by node that should go.
         going: Workers by node that go, or hold GPUs and will not hold them for long.
         num_pending: Live workers that are in no allocation document yet.
-        can_claim: Whether the last document is acknowledged and nothing granted is outstanding.
+        can_claim: Whether the last document is acknowledged, its workers are there and nothing granted is outstanding.
     """
 
     want: Mapping[str, int]
@@ -53,7 +53,8 @@ def wish(job: Job, target: Target) -> Wish:
     live = Counter(worker.node for worker in live_workers(job))
     decided = job.id in target.reasons or not job.is_active
     want = Counter(dict(target.placement.workers(job.id))) if decided else live
-    num_pending = sum(live.values()) - len(published_workers(job))
+    training = published_workers(job)
+    num_pending = sum(live.values()) - len(training)
     acknowledged = job.driver_ready and job.acknowledged == job.generation > 0
     stays = job.phase in (JobPhase.STARTING, JobPhase.RUNNING)
     leaving = Counter(worker.node for worker in job.holding if not stays or worker.phase is WorkerPhase.LEAVING)
@@ -64,7 +65,7 @@ def wish(job: Job, target: Target) -> Wish:
         excess=dict(sorted(excess.items())),
         going=dict(sorted((leaving + (excess if stays else Counter())).items())),
         num_pending=num_pending,
-        can_claim=acknowledged and not num_pending,
+        can_claim=acknowledged and not num_pending and len(training) == len(job.published),
     )
 
 

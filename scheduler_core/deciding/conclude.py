@@ -17,6 +17,7 @@ from scheduler_core.model.decision import Decision, DecisionKind
 from scheduler_core.model.job import JobPhase
 from scheduler_core.model.observation import Observation
 from scheduler_core.model.placement import Placement
+from scheduler_core.model.quarantine import quarantines
 from scheduler_core.model.target import Target
 
 
@@ -41,7 +42,6 @@ def conclude(observation: Observation, target: Target, begin: Start, served: Seq
         for job in observation.jobs
         if job.is_active and placement.workers(job.id) != begin.current.workers(job.id)
     )
-    live = {job.id for job in observation.jobs}
     made = Target(
         decision=target.decision + 1,
         decided_s=observation.now_s,
@@ -49,7 +49,7 @@ def conclude(observation: Observation, target: Target, begin: Start, served: Seq
         policy=begin.params.policy,
         allocation=allocation,
         placement=placement,
-        quarantined={job_id: why for job_id, why in target.quarantined.items() if job_id in live},
+        quarantined=quarantines(observation, target),
         reasons=reasons(observation, allocation, placement, _notes(observation, begin, served)),
     )
     digest = input_digest(observation, made, begin.params)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from scheduler_core.allocate.feasible import unschedulable
 from scheduler_core.model.allocation import Allocation
 from scheduler_core.model.job import JobPhase, JobSpec
 from scheduler_core.model.observation import Observation
@@ -29,7 +30,8 @@ def reasons(
             continue
         gpus = allocation.gpus(job.id)
         sentence = _granted(job.spec, gpus, placement) if gpus else _waiting(job.spec, observation, left)
-        said[job.id] = f"{sentence} ({notes[job.id]})" if job.id in notes else sentence
+        is_enough = not gpus and bool(unschedulable(job.spec, observation.cluster))
+        said[job.id] = f"{sentence} ({notes[job.id]})" if job.id in notes and not is_enough else sentence
     return said
 
 
@@ -49,9 +51,10 @@ def _granted(spec: JobSpec, gpus: int, placement: Placement) -> str:
 
 
 def _waiting(spec: JobSpec, observation: Observation, left: Mapping[str, int]) -> str:
+    never = unschedulable(spec, observation.cluster)
+    if never:
+        return never
     of_type = [node for node in observation.cluster.nodes if not spec.gpu_type or node.gpu_type == spec.gpu_type]
     total, free = sum(node.gpus for node in of_type), sum(left[node.name] for node in of_type)
     kind = f" of type {spec.gpu_type}" if spec.gpu_type else ""
-    if total < spec.min_gpus:
-        return f"waits for {in_words(spec.min_gpus)}{kind}, and the cluster has {total}: add nodes or lower min-gpus"
     return f"waits for {in_words(spec.min_gpus)}{kind}: {free} of {total} are not given to jobs before it"

@@ -40,12 +40,14 @@ class Known:
         speed_by_job: Samples/s at 0, 1, 2, ... GPUs.
         attained_gpu_s_by_job: GPU seconds held so far.
         now_s: The moment of the observation.
+        avoid_by_job: Nodes that single jobs had better not be put on now.
     """
 
     current: Placement
     speed_by_job: Mapping[str, tuple[float, ...]]
     attained_gpu_s_by_job: Mapping[str, float]
     now_s: float
+    avoid_by_job: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +85,7 @@ def serve(pool: Pool, stages: Stages, known: Known) -> Served:
                 cluster=pool.cluster,
                 capacity_gpus=pool.gpus_by_node,
                 current=known.current,
+                avoid_by_job=known.avoid_by_job,
             )
         ).check(allocation, specs, pool.gpus_by_node)
         if not placement.unplaced:

@@ -13,14 +13,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from scheduler_core.allocate.order import by_arrival
+from scheduler_core.estimate.failing import avoided_nodes
 from scheduler_core.model.job import Job, JobPhase, WorkerPhase
 from scheduler_core.model.observation import Observation
 from scheduler_core.model.params import Params
 from scheduler_core.model.placement import Placement
+from scheduler_core.model.quarantine import quarantines, rounded
 from scheduler_core.model.target import Target
-
-#: Digits of a speed that count as news: reports vary by some per cent from epoch to epoch.
-_SPEED_DIGITS = 2
 
 #: Marks the digest of a decision that served waiting jobs only.
 _WAITING_ONLY = "waiting:"
@@ -43,12 +42,20 @@ def usable_gpus(observation: Observation) -> dict[str, int]:
     return usable
 
 
-def standing(observation: Observation, target: Target) -> Placement:
+def avoided(observation: Observation, params: Params) -> dict[str, tuple[str, ...]]:
+    """Nodes that single jobs had better not be put on now, by id in order of those that have any."""
+    found = {job.id: avoided_nodes(job, observation.now_s, params.start_limit_s) for job in observation.jobs}
+    return {job_id: nodes for job_id, nodes in found.items() if nodes}
+
+
+def standing(observation: Observation, target: Target, params: Params) -> Placement:
     """Where each live job's workers are or are meant to be.
 
     The last decision's placement where it gave the job any, else what the job holds (a scheduler without a stored
-    target takes over what runs). On nodes that take nothing new, never more than what is really there.
+    target takes over what runs). On nodes that take nothing new, and on those where a worker of the job failed a moment
+    ago, never more than what is really there.
     """
+    shunned = avoided(observation, params)
     closed = {node.name for node in observation.cluster.nodes if not node.schedulable}
     workers_by_job = {}
     for job in observation.jobs:
@@ -58,37 +65,47 @@ def standing(observation: Observation, target: Target) -> Placement:
         meant = target.placement.workers(job.id)
         if job.id not in target.reasons or job.held:
             meant = held if job.is_active else {}
+        bare = closed.union(shunned.get(job.id, ()))
         workers_by_job[job.id] = {
-            node: min(count, held.get(node, 0)) if node in closed else count for node, count in meant.items()
+            node: min(count, held.get(node, 0)) if node in bare else count for node, count in meant.items()
         }
     return Placement(workers_by_job=workers_by_job)
 
 
-def fixed_jobs(observation: Observation, target: Target, *, within_limit: bool) -> dict[str, str]:
+def fixed_jobs(observation: Observation, target: Target, current: Placement, *, within_limit: bool) -> dict[str, str]:
     """Jobs that this decision leaves as they stand, by id in order, with the reason (empty: only the rate limit).
 
-    A job whose nodes can no longer hold it (a node went, foreign pods came) is never fixed: it is decided anew.
+    A job whose nodes can no longer hold it (a node went, foreign pods came) is never fixed: it is decided anew. Nor
+    does the rate limit fix one that has not all that it was given because a worker failed: the world disturbed it.
 
     Args:
         observation: The world.
         target: The stored target.
+        current: Where workers stand.
         within_limit: Whether running jobs may not be disturbed yet.
     """
     fixed = {}
+    left_out = quarantines(observation, target)
     for job in observation.jobs:
         waits = job.phase is JobPhase.QUEUED and not target.allocation.gpus(job.id)
         if job.phase is JobPhase.ENDED:
             continue
-        if job.id in target.quarantined:
-            fixed[job.id] = f"left out of decisions: {target.quarantined[job.id]}"
+        if job.id in left_out:
+            fixed[job.id] = f"left out of decisions: {left_out[job.id].reason}"
         elif job.held:
             fixed[job.id] = "its Workflow is suspended or told to stop"
         elif job.pinned and job.is_active:
             fixed[job.id] = "pinned: its budget of segments or status size is used up"
-        elif within_limit and not waits:
+        elif within_limit and not waits and not _lost_some(job, target, current):
             fixed[job.id] = ""
-    homeless = _homeless(observation, fixed, standing(observation, target))
+    homeless = _homeless(observation, fixed, current)
     return {job_id: why for job_id, why in fixed.items() if job_id not in homeless}
+
+
+def _lost_some(job: Job, target: Target, current: Placement) -> bool:
+    """Whether less of a job stands than it was given: a worker failed on a node that it should avoid now."""
+    given = target.placement.workers(job.id)
+    return sum(current.workers(job.id).values()) < sum(given.values()) and not job.held
 
 
 def _homeless(observation: Observation, fixed: Iterable[str], current: Placement) -> set[str]:
@@ -124,8 +141,9 @@ def input_digest(observation: Observation, target: Target, params: Params) -> st
         "usable": usable_gpus(observation),
         "closed": [node.name for node in observation.cluster.nodes if not node.schedulable],
         "jobs": [_relevant(job, target) for job in observation.jobs],
-        "speeds": {job_id: _rounded(speeds) for job_id, speeds in observation.speed_by_job.items()},
-        "quarantined": dict(target.quarantined),
+        "speeds": {job_id: rounded(speeds) for job_id, speeds in observation.speed_by_job.items()},
+        "quarantined": sorted(quarantines(observation, target)),
+        "avoided": avoided(observation, params),
     }
     return hashlib.sha256(json.dumps(relevant, sort_keys=True).encode()).hexdigest()
 
@@ -141,15 +159,12 @@ def _relevant(job: Job, target: Target) -> Mapping[str, object]:
     }
 
 
-def _rounded(speeds: tuple[float, ...]) -> list[str]:
-    return [f"{speed:.{_SPEED_DIGITS}g}" for speed in speeds]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
     """Where a decision starts.
 
     Attributes:
+        digest: Digest of the input.
         unchanged: Whether the last decision answers this input already.
         within_limit: Whether running jobs may not be disturbed yet.
         current: Where workers stand.
@@ -158,6 +173,7 @@ class Start:
         params: The settings.
     """
 
+    digest: str
     unchanged: bool
     within_limit: bool
     current: Placement
@@ -171,14 +187,15 @@ def start(observation: Observation, target: Target, params: Params) -> Start:
     since_s = observation.now_s - target.disturbed_s
     within_limit = target.disturbed_s > 0 and 0 <= since_s < params.decide_interval_s
     digest = input_digest(observation, target, params)
-    current = standing(observation, target)
-    fixed = fixed_jobs(observation, target, within_limit=within_limit)
+    current = standing(observation, target, params)
+    fixed = fixed_jobs(observation, target, current, within_limit=within_limit)
     left_gpus = usable_gpus(observation)
     for job in observation.jobs:
         if job.id in fixed:
             for node, count in current.workers(job.id).items():
                 left_gpus[node] -= count * job.spec.gpus_per_worker
     return Start(
+        digest=digest,
         unchanged=target.digest in (digest, marked(digest, within_limit=within_limit)),
         within_limit=within_limit,
         current=current,

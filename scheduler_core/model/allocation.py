@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from operator import index
 
 from scheduler_core.errors import LawBroken
 from scheduler_core.model.job import JobSpec
@@ -20,8 +21,8 @@ class Allocation:
     gpus_by_job: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Bring the entries into their one order."""
-        entries = {job_id: gpus for job_id, gpus in sorted(self.gpus_by_job.items()) if gpus}
+        """Bring the entries into their one order; a policy may count in numpy's integers, but not in fractions."""
+        entries = {job_id: index(gpus) for job_id, gpus in sorted(self.gpus_by_job.items()) if gpus}
         object.__setattr__(self, "gpus_by_job", entries)
 
     def gpus(self, job_id: str) -> int:

@@ -61,6 +61,7 @@ class Worker:
         phase: How far it has come.
         address: IP address of its pod, empty until known.
         since_s: When it was granted, seconds since the epoch; 0 when only the segment's grant is known.
+        done_s: When it ended well (its driver said goodbye, or it was drained), 0 where it did not.
     """
 
     id: str
@@ -70,6 +71,7 @@ class Worker:
     role: Role = Role.WORKER
     address: str = ""
     since_s: float = 0.0
+    done_s: float = 0.0
 
     @property
     def number(self) -> int:
@@ -80,6 +82,23 @@ class Worker:
     def holds_gpus(self) -> bool:
         """Whether its GPUs are in use (or promised)."""
         return self.phase is not WorkerPhase.ENDED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerFailure:
+    """A worker that ended before its driver did, and not well; of any segment.
+
+    Attributes:
+        worker: Its id.
+        node: The node it was on.
+        started_s: When its pod was made, seconds since the epoch.
+        ended_s: When it ended.
+    """
+
+    worker: str
+    node: str
+    started_s: float
+    ended_s: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,8 +199,10 @@ class Job:
         grow_gate_open: Whether a grow gate waits for an answer.
         started_s: First grant of any segment, None while it never ran.
         granted_s: Grant of this segment, None while queued.
+        driver_ended_s: When this segment's driver ended, None before.
         attained_gpu_s: GPU seconds held so far, all segments.
         retries: Segments in a row that ended without a new checkpoint.
+        failures: Workers that failed lately, in order of their end.
         pinned: No preemption or growth by choice (budget of segments or status size used up).
         held: Its Workflow was suspended or told to stop: it takes no GPUs, and keeps those with which it runs.
         progress: What the driver last reported.
@@ -200,8 +221,10 @@ class Job:
     grow_gate_open: bool = False
     started_s: float | None = None
     granted_s: float | None = None
+    driver_ended_s: float | None = None
     attained_gpu_s: float = 0.0
     retries: int = 0
+    failures: tuple[WorkerFailure, ...] = ()
     pinned: bool = False
     held: bool = False
     progress: Progress = Progress()

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from scheduler_core.model.allocation import Allocation
 from scheduler_core.model.cluster import Cluster
+from scheduler_core.model.decision import Decision
 from scheduler_core.model.job import JobSpec
 from scheduler_core.model.observation import Observation
+from scheduler_core.model.params import Params
 from scheduler_core.model.placement import Placement
 from scheduler_core.model.plan import Action
 from scheduler_core.model.target import Target
@@ -48,6 +50,23 @@ class TargetStore(Protocol):
         Raises:
             Conflict: Somebody else replaced it meanwhile.
         """
+        ...
+
+
+class Decider(Protocol):
+    """Makes single decisions; where that runs and how long it may take is the world's business."""
+
+    def attempt(self, observation: Observation, target: Target, params: Params) -> Decision:
+        """Steps two to four, once.
+
+        Raises:
+            Exception: Whatever a policy or placer raised.
+            StageFailed: It was ended, or did not answer in time.
+        """
+        ...
+
+    def has_time(self) -> bool:
+        """Whether this round can bear another attempt."""
         ...
 
 
@@ -90,6 +109,7 @@ class PlacerInput:
         cluster: The nodes.
         capacity_gpus: GPUs by node that may be used in all, the jobs' current ones included.
         current: Where their workers stand now.
+        avoid_by_job: Nodes on which a job's workers failed a moment ago: to be used for it only when no others do.
     """
 
     allocation: Allocation
@@ -97,6 +117,7 @@ class PlacerInput:
     cluster: Cluster
     capacity_gpus: Mapping[str, int]
     current: Placement
+    avoid_by_job: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 class Placer(Protocol):

@@ -3,7 +3,8 @@
 In: GPUs by job, nodes, where workers stand. Out: workers by node. Third of the six steps (place).
 
 1. Keep: a job's workers stay; one that shrinks leaves the nodes where it has fewest.
-2. Add: the missing workers, larger workers first, then larger jobs (best-fit decreasing), each job by ``spread``.
+2. Add: the missing workers, larger workers first, then larger jobs (best-fit decreasing), each job by ``spread``; on
+   nodes that it should avoid only where it finds no others.
 3. Only when that leaves somebody out although there is room in all (small workers scattered over the nodes where a
    large one must go whole): let go of the smallest jobs, twice as many each time, and place again.
 
@@ -77,7 +78,10 @@ def _add(asked: PlacerInput, specs: Iterable[JobSpec], kept_by_job: Mapping[str,
             continue
         slots = {node: gpus // spec.gpus_per_worker for node, gpus in left.items()}
         standing = placed[spec.id] or asked.current.workers(spec.id)
-        new = spread(missing[spec.id], slots, standing, asked.cluster)
+        good = {node: room for node, room in slots.items() if node not in asked.avoid_by_job.get(spec.id, ())}
+        new = spread(missing[spec.id], good, standing, asked.cluster) or (
+            spread(missing[spec.id], slots, standing, asked.cluster) if good != slots else {}
+        )
         if not new:
             unplaced[spec.id] = _reason(spec, gpus_by_id[spec.id], slots)
             new = {node: -count for node, count in placed[spec.id].items()}

@@ -36,7 +36,7 @@ class Ranks:
         self._rest = b""
         gates = [os.pipe() for _ in range(SIZE)]
         self._gates = [gate[1] for gate in gates]
-        self.pids = [_fork(lambda rank=rank: _train(rank, port, said, gates[rank][0])) for rank in range(SIZE)]
+        self.pids = [_fork(_train, rank, port, said, gates[rank][0]) for rank in range(SIZE)]
         os.close(said)
         for gate, _ in gates:
             os.close(gate)
@@ -72,11 +72,11 @@ class Ranks:
             os.close(descriptor)
 
 
-def _fork(rank: Callable[[], None]) -> int:
+def _fork(rank: Callable[[int, int, int, int], None], *with_: int) -> int:
     pid = os.fork()
     if pid == 0:
         try:
-            rank()
+            rank(*with_)
         finally:
             os._exit(0)
     return pid

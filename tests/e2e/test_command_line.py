@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from voda_flows.cli import down, up
+
 HELLO = """\
 apiVersion: argoproj.io/v1alpha1
 kind: Workflow
@@ -75,7 +77,7 @@ def test_from_submission_to_deletion(terminal: Terminal) -> None:
 
     assert terminal.voda("wait", "hello").returncode == 0
     folder = terminal.folder
-    assert terminal.voda("logs", "hello").stdout == f"[first] one from {folder}\n[second] two from {folder}\n"
+    assert terminal.voda("logs", "hello").stdout == f"first | one from {folder}\nsecond | two from {folder}\n"
 
     assert terminal.voda("wait", "endless", "--timeout", "0.1s").returncode == 5
     assert terminal.voda("stop", "endless", "--wait").returncode == 0
@@ -85,7 +87,7 @@ def test_from_submission_to_deletion(terminal: Terminal) -> None:
         "endless": "Failed",
     }
 
-    assert terminal.voda("delete", "--all").stdout == "hello deleted\nendless deleted\n"
+    assert terminal.voda("delete", "--all", "--yes").stdout == "hello deleted\nendless deleted\n"
     assert terminal.voda("list", "-o", "name").stdout == ""
 
 
@@ -107,3 +109,15 @@ def test_up_and_down_can_be_repeated(terminal: Terminal) -> None:
     assert terminal.voda("up", "--set", "decide_intervall_s=3").returncode == 2
     assert terminal.voda("down", "--drain", "0", "--purge").returncode == 0
     assert terminal.voda("list").returncode == 3
+
+
+def test_the_examples_of_up_and_down_run(tmp_path: Path) -> None:
+    """As the help shows them, one after the other: what is up already stays, what is down is no fault."""
+    here = Terminal(folder=tmp_path, home=tmp_path / "home")
+    (tmp_path / "nodes.yaml").write_text("- {name: n0, gpus: 2}\n- {name: n1, gpus: 2}\n", encoding="utf-8")
+    try:
+        for example in (*up.command.examples, *down.command.examples):
+            ended = here.voda(*example.split()[1:])
+            assert ended.returncode == 0, (example, ended.stderr)
+    finally:
+        here.voda("down", "--drain", "0", "--purge")

@@ -98,7 +98,26 @@ def test_a_worker_that_keeps_crashing_is_given_up(agents: WarmAgents, tmp_path: 
             driver, lambda found: found["world_size"] == 2 and found["state"] == "training", "two train on"
         )
 
-        assert status["workers"]["w1"] == {"state": "gone", "restarts": 1}
+        why = "w1 was ended by SIGKILL in the middle of the training, without a word"
+        assert status["workers"]["w1"] == {"state": "failed", "restarts": 1, "why": why}
+        assert made.workers["w1"].wait() == 0
+
+
+def test_a_newcomer_that_never_comes_to_the_door_is_given_up(agents: WarmAgents, tmp_path: Path) -> None:
+    """Training goes on, the status says which worker failed and why, and the next change is made."""
+    with job(agents, tmp_path, FOREVER, VODA_SETUP_TIMEOUT="10") as made:
+        driver = made.started("w0")
+        for worker, hangs in {"w1": {"TINY_HANGS": "1"}, "w2": {}}.items():
+            made.agent(worker, **hangs)
+            made.await_warm(worker)
+
+        made.allocate("w0", "w1")
+        status = until_status(driver, lambda found: found["generation"] == 2, "the others go on without it")
+        made.allocate("w0", "w2")
+        until_acknowledged(driver, 3)
+
+        why = "w1 did not come to the door within 10 s (VODA_SETUP_TIMEOUT)"
+        assert status["workers"]["w1"] == {"state": "failed", "restarts": 1, "why": why}
         assert made.workers["w1"].wait() == 0
 
 

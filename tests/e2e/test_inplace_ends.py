@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.agents import WarmAgents
-from tests.e2e.rig import FOREVER, KEY, TRAIN, WARM_LIMIT_S, job, until, until_acknowledged, until_status
+from tests.e2e.rig import FOREVER, KEY, TRAIN, WARM_LIMIT_S, job, lives, until, until_acknowledged, until_status
 
 
 def test_training_that_is_done_ends_everything_with_0(agents: WarmAgents, tmp_path: Path) -> None:
@@ -20,7 +20,9 @@ def test_training_that_is_done_ends_everything_with_0(agents: WarmAgents, tmp_pa
         driver = made.started("w0", "w1", min_workers=2)
 
         assert driver.wait() == 0
-        assert made.end_json() == {"outcome": "done", "step": 10, "epoch": 1, "message": ""}
+        assert made.end_json() == {
+            "outcome": "done", "step": 10, "epoch": 1, "message": "", "failed_starts": 0,
+        }  # fmt: skip
         assert [pod.wait() for pod in made.workers.values()] == [0, 0]
         assert (tmp_path / "progress").read_text() == "100/100"
         assert len((made.segment / "reports.jsonl").read_text().splitlines()) == 1
@@ -101,6 +103,51 @@ def test_a_command_that_ends_before_it_joins_fails_the_segment(agents: WarmAgent
             "the training (a training script calls session.elastic)"
         )
         assert made.workers["w0"].wait() == 0
+
+
+def test_a_first_world_that_never_comes_fails_the_segment(agents: WarmAgents, tmp_path: Path) -> None:
+    """A script that hangs before it joins holds its GPUs for the time limit only; it is not started once more."""
+    with job(agents, tmp_path, FOREVER, VODA_SETUP_TIMEOUT="1", TINY_HANGS="1") as made:
+        made.agent("w0")
+        driver = made.driver()
+        made.await_warm("w0")
+        made.allocate("w0")
+
+        assert driver.wait() == 1
+        end = made.end_json()
+        assert (end["outcome"], end["failed_starts"], end["message"]) == (
+            "failed",
+            1,
+            "expected at least 1 workers to start, got 0: w0 did not come to the door within 1 s (VODA_SETUP_TIMEOUT)",
+        )
+        assert made.workers["w0"].wait() == 0
+
+
+def test_ranks_that_do_not_stop_are_ended(agents: WarmAgents, tmp_path: Path) -> None:
+    """A stop that no rank ever comes to obey does not keep the job's GPUs beyond its time limit."""
+    with job(agents, tmp_path, FOREVER, VODA_STOP_TIMEOUT="1", TINY_HANGS_AT="10") as made:
+        driver = made.started("w0")
+        until_status(driver, lambda found: found["rows"] == 1, "its tenth step is made")
+
+        made.allocate("w0", stop="checkpoint")
+
+        assert driver.wait() == 1
+        assert made.end_json()["message"] == "the ranks did not stop within 1 s (VODA_STOP_TIMEOUT)"
+        assert made.workers["w0"].wait() == 0
+
+
+def test_a_frozen_driver_is_ended(agents: WarmAgents, tmp_path: Path) -> None:
+    """Its agents end their ranks and leave, and its watch ends it: nobody waits for it with or without GPUs."""
+    with job(agents, tmp_path, FOREVER, VODA_AGENT_TIMEOUT="1", VODA_STALL_TIMEOUT="8") as made:
+        driver = made.started("w0", "w1")
+        ranks = [*made.pids("w0"), *made.pids("w1")]
+
+        driver.process.send_signal(signal.SIGSTOP)
+
+        assert [pod.wait() for pod in made.workers.values()] == [1, 1]
+        assert driver.wait() == -signal.SIGKILL
+        assert [lives(rank) for rank in ranks] == [False, False]
+        assert "the driver stood still for 8 s" in driver.text()
 
 
 def test_a_rank_that_leaves_without_a_word_has_crashed(agents: WarmAgents, tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from voda_flows.cli.verbs import VERBS
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ("README.md", "CONTRIBUTING.md", "docs/*.md", "docs/guides/*.md", "docs/adr/*.md", "workloads/README.md")
 FRAGMENTS = "docs/contracts.md"
-OTHERS = {"git", "cd", "export", "kubectl", "argo", "sudo", "brew", "xcode-select"}
+OTHERS = {"git", "cd", "export", "kubectl", "argo", "sudo", "brew", "xcode-select", "mkdir"}
 
 
 def _make_targets() -> set[str]:

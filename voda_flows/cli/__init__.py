@@ -13,7 +13,8 @@ from collections.abc import Sequence
 import click
 
 from scheduler_core.errors import VodaError
-from voda_flows.cli.verbs import Verbs
+from voda_flows.cli import faults, shells, streams
+from voda_flows.cli.verbs import ReaderLeft, Verbs
 
 _INTERRUPTED = 130
 
@@ -37,29 +38,28 @@ def run(arguments: Sequence[str]) -> int:
         # Not `list(...)`: once that verb is imported, the name is its module here.
         code = voda.main(args=[*arguments], prog_name="voda", standalone_mode=False)
         sys.stdout.flush()
-    except click.exceptions.NoArgsIsHelpError as wrong:
-        click.echo(wrong.format_message(), err=True)
-        return wrong.exit_code
-    except click.ClickException as wrong:
-        return _usage(wrong)
     except (click.Abort, KeyboardInterrupt):
         return _INTERRUPTED
-    except VodaError as wrong:
+    except click.ClickException as wrong:
+        return _usage(wrong)
+    except (VodaError, OSError, ReaderLeft) as wrong:
         return _failed(wrong)
-    except BrokenPipeError:
-        # The reader of our output has left, as `head` does: say nothing more, not even at interpreter exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return 0
     return code if isinstance(code, int) else 0
 
 
 def main() -> None:
     """Run the command line of this process and end with its exit code."""
+    streams.make_ready()
+    if shells.VARIABLE in os.environ:
+        shells.make_ready()
     sys.exit(run(sys.argv[1:]))
 
 
 def _usage(wrong: click.ClickException) -> int:
     """Say what is wrong with the command line, and where its help is."""
+    if isinstance(wrong, click.exceptions.NoArgsIsHelpError):
+        click.echo(wrong.format_message(), err=True)
+        return wrong.exit_code
     click.echo(f"error: {wrong.format_message()}", err=True)
     context = getattr(wrong, "ctx", None)
     if context is not None:
@@ -67,10 +67,14 @@ def _usage(wrong: click.ClickException) -> int:
     return wrong.exit_code
 
 
-def _failed(wrong: VodaError) -> int:
-    """Say what went wrong in one line; further lines of the message are hints."""
-    first, *more = str(wrong).splitlines() or [type(wrong).__name__]
-    click.echo(f"error: {first}", err=True)
-    for line in more:
-        click.echo(line if line.startswith((" ", "hint:")) else f"hint: {line}", err=True)
+def _failed(wrong: VodaError | OSError | ReaderLeft) -> int:
+    """Say what went wrong, and give its exit code."""
+    if isinstance(wrong, (ReaderLeft, BrokenPipeError)):
+        # The reader of our output has left, as `head` does: say nothing more, not even at interpreter exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 0
+    if isinstance(wrong, OSError):
+        # A full disk, a folder that may not be read: no defect of ours, so no traceback.
+        wrong = VodaError(f"expected to read and write files, got '{wrong}'\nlook at its disk and try again")
+    faults.say(wrong)
     return wrong.exit_code

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-
-from voda_flows.cli import run
+from voda_flows.cli import main
 
 if __name__ == "__main__":
-    sys.exit(run(sys.argv[1:]))
+    main()

@@ -2,41 +2,54 @@
 
 from __future__ import annotations
 
+from typing import TypedDict, Unpack
+
 import click
 
 from scheduler_core.errors import NotFound
 from voda_flows.cli import output
+from voda_flows.cli.choosing import choose, is_confirmed, workflows_of
 from voda_flows.cli.options import JOB, Shared, shared_options
 from voda_flows.cli.verbs import verb
 from voda_flows.local.store import LocalStore
 from voda_flows.objects import Object
-from voda_flows.report import jobs
 
 _LOOK_S = 1.0
 
 
+class Asked(TypedDict):
+    """The options."""
+
+    everything: bool
+    wait: bool
+    yes: bool
+
+
 @verb(
     "voda delete digits",
-    "voda delete --all -l voda.dev/category=digits",
+    "voda delete -l voda.dev/category=digits --status Succeeded",
+    "voda delete --all --since 2h --yes",
 )
-@click.argument("names", type=JOB, metavar="JOB...", nargs=-1)
-@click.option("--all", "everything", is_flag=True, help="All jobs of the namespace (with -l: those with the labels).")
+@click.argument("names", type=JOB, metavar="[JOB]...", nargs=-1)
+@click.option(
+    "--all", "everything", is_flag=True, help="All jobs of the namespace that the other options fit; asks first."
+)
 @click.option("--wait/--no-wait", default=True, show_default=True, help="Return once its processes have ended.")
-@shared_options(many=True, output=False)
-def command(shared: Shared, names: tuple[str, ...], *, everything: bool, wait: bool) -> None:
+@click.option("-y", "--yes", is_flag=True, help="Do not ask whether --all is meant.")
+@shared_options(many=True, output=False, filters=True)
+@click.pass_context
+def command(context: click.Context, shared: Shared, names: tuple[str, ...], **asked: Unpack[Asked]) -> None:
     """Delete jobs: their processes end at once, their records go. Checkpoints on the volume stay."""
-    if bool(names) == (everything or bool(shared.labels)):
-        raise click.UsageError("expected names of jobs, or --all, or -l; found " + ("both" if names else "neither"))
     store = shared.store()
-    chosen = [jobs.find(store, shared.namespace, name).workflow for name in names] or jobs.workflows(
-        store, shared.namespace, shared.labels
-    )
+    chosen = workflows_of(choose(shared, store, names, everything=asked["everything"]))
+    if asked["everything"] and not is_confirmed("delete", chosen, yes=asked["yes"]):
+        context.exit(1)
     for body in chosen:
         meta = body["metadata"]
         store.delete("Workflow", meta["namespace"], meta["name"], uid=meta["uid"])
     for body in chosen:
         name = body["metadata"]["name"]
-        if wait and not _until_gone(shared, store, body):
+        if asked["wait"] and not _until_gone(shared, store, body):
             output.story(f"{name} is marked for deletion: {shared.note()}, and deletes it")
             continue
         click.echo(f"{name} deleted")

@@ -10,7 +10,7 @@ from scheduler_core.errors import NotFound
 from voda_flows.cli import output
 from voda_flows.cli.options import home_option
 from voda_flows.cli.verbs import verb
-from voda_flows.local import up as local
+from voda_flows.local import down as local
 
 
 @verb(
@@ -29,7 +29,7 @@ from voda_flows.local import up as local
 @home_option
 def command(home: Path, *, purge: bool, drain: float) -> None:
     """End what `voda up` started; jobs write a checkpoint and go on from it after the next `voda up`."""
-    if not (home / "state.db").exists():
+    if not local.is_there(home):
         raise NotFound(f"expected the state of a `voda up` in {home}, found none")
     ended = local.down(home, drain_s=drain, purge=purge)
     if ended.killed:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import sys
 import time
+from collections.abc import Mapping
 
 import click
 
-from voda_flows.cli import columns, output
+from voda_flows.cli import columns, output, workers
+from voda_flows.cli.choosing import choose, workflows_of
 from voda_flows.cli.drawing import drawing
 from voda_flows.cli.options import JOB, Shared, shared_options
 from voda_flows.cli.verbs import verb
+from voda_flows.control.reports import DriverStatus
+from voda_flows.local.store import LocalStore
 from voda_flows.objects import Object
-from voda_flows.report import jobs
+from voda_flows.report.events import Event
 from voda_flows.report.gather import gather
+from voda_flows.report.jobs import Named
 from voda_flows.report.lives import JobLife
 from voda_flows.report.record import JobRecord
 from voda_flows.report.table import metric
@@ -23,59 +29,75 @@ from voda_flows.report.times import many, short, text
     "voda get digits",
     "voda get @latest -o wide",
     "voda get pipeline -o json | jq .status.phase",
+    "voda get -l team=vision --status Running,Starting",
 )
-@click.argument("name", type=JOB, metavar="JOB")
-@shared_options()
-def command(shared: Shared, name: str) -> None:
-    """Show one job's life: its phase and GPUs, what it reported last, and everything that happened to it.
+@click.argument("names", type=JOB, metavar="[JOB]...", nargs=-1)
+@shared_options(many=True, filters=True)
+def command(shared: Shared, names: tuple[str, ...]) -> None:
+    """Show jobs' lives: phase, GPUs, workers, what each reported last, and everything that happened to it.
 
-    With `-o wide`, the Workflow's nodes as `argo get` draws them.
+    With `-o wide`, the Workflow's nodes as `argo get` draws them. `-o json` and `-o yaml` print the Workflow itself,
+    several as a List.
     """
     store = shared.store()
-    named = jobs.find(store, shared.namespace, name)
-    if shared.output == "name":
-        click.echo(named.workflow["metadata"]["name"])
-    elif shared.is_data:
-        output.data(named.workflow, shared.output)
-    else:
-        if not named.lives:
-            _show_workflow(named.workflow)
-        for number, job in enumerate(gather(store, shared.home, named.lives).jobs):
-            click.echo("\n" if number else "", nl=False)
-            _show(job, time.time())
-        if shared.output == "wide" or not named.lives:
-            click.echo()
-            for line in drawing(named.workflow):
-                click.echo(line)
+    chosen = choose(shared, store, names)
+    workflows = workflows_of(chosen)
+    if shared.is_data and len(names) == 1:
+        output.data(workflows[0], shared.output)
+        return
+    if shared.output in ("name", "json", "yaml"):
+        output.objects(workflows, shared.output)
+        return
+    said = workers.asked(store, [life for one in chosen for life in one.lives])
+    for number, one in enumerate(chosen):
+        click.echo("\n" if number else "", nl=False)
+        _show_named(shared, store, one, said)
+    if not chosen:
+        output.story("no job fits these options")
 
 
-def _show(job: JobRecord, now_s: float) -> None:
+def _show_named(shared: Shared, store: LocalStore, one: Named, said: Mapping[str, DriverStatus]) -> None:
+    """A Workflow's jobs in full, or the Workflow where none has reached the queue."""
+    if not one.lives:
+        _show_workflow(one.workflow)
+    for number, job in enumerate(gather(store, shared.home, one.lives).jobs):
+        click.echo("\n" if number else "", nl=False)
+        _show(job, said.get(job.life.id, DriverStatus()), time.time())
+    if shared.output == "wide" or not one.lives:
+        click.echo()
+        width = columns.click_width() if sys.stdout.isatty() else None
+        for line in drawing(one.workflow):
+            click.echo(line if width is None else columns.cut(line, width))
+
+
+def _show(job: JobRecord, said: DriverStatus, now_s: float) -> None:
     """One job in full."""
     life, numbers = job.life, job.numbers
-    facts = {
-        "Job": life.label,
-        "Namespace": life.namespace,
-        "Status": life.phase,
-        "Message": life.message or _fault(job),
-        "Command": life.asked.get("command", ""),
-        "Asked for": _asked(life),
-        "Has": _has(life),
-        "Progress": _progress(job),
-        "Reported": _reported(job),
-        "Submitted": f"{text(life.submitted_s)} ({short(now_s - life.submitted_s)} ago)",
-        "Waited": short(numbers.wait_s),
-        "Ran": short(numbers.run_s),
-        "Took": short(numbers.jct_s) if life.ended_s is not None else "",
-    }
-    width = max(map(len, facts)) + 1
-    for name, value in facts.items():
-        if value:
-            click.echo(f"{name + ':':<{width}}  {value}")
+    columns.facts(
+        {
+            "Job": life.label,
+            "Namespace": life.namespace,
+            "Status": life.phase,
+            "Message": life.message or _fault(job),
+            "Command": life.asked.get("command", ""),
+            "Asked for": _asked(life),
+            "Has": _has(life),
+            "Progress": _progress(job),
+            "Reported": _reported(job),
+            "Submitted": f"{text(life.submitted_s)} ({short(now_s - life.submitted_s)} ago)",
+            "Waited": short(numbers.wait_s),
+            "Ran": short(numbers.run_s),
+            "Took": short(numbers.jct_s) if life.ended_s is not None else "",
+        }
+    )
+    held = workers.rows(life, said, now_s)
+    if held:
+        click.echo()
+        columns.show(workers.HEADERS, held)
     if job.happened:
         click.echo()
-        columns.show(
-            ["AT", "SEGMENT", "STOOD STILL", "WHAT"], [_event(job, number) for number in range(len(job.happened))]
-        )
+        rows = [_event(job, event) for event in job.happened]
+        columns.show(["AT", "SEGMENT", "STOOD STILL", "WHAT"], rows, wrap=True)
 
 
 def _fault(job: JobRecord) -> str:
@@ -83,16 +105,16 @@ def _fault(job: JobRecord) -> str:
     for event in reversed(job.happened):
         if event.kind == "lost":
             return f"{event.text}; see: voda logs {job.life.label}"
-        if event.kind != "grant":
+        if event.kind not in ("queue", "checkpoint", "retry", "grant"):
             break
     return ""
 
 
-def _event(job: JobRecord, number: int) -> list[str]:
+def _event(job: JobRecord, event: Event) -> list[str]:
     """An event's line."""
-    event = job.happened[number]
     still = "" if event.still_s is None else f"{event.still_s:.2f}s"
-    return [f"+{short(event.at_s - job.life.submitted_s)}", str(event.segment), still, event.text]
+    what = f"{event.text}: {event.reason}" if event.reason else event.text
+    return [f"+{short(event.at_s - job.life.submitted_s)}", str(event.segment), still, what]
 
 
 def _asked(life: JobLife) -> str:
@@ -129,7 +151,10 @@ def _reported(job: JobRecord) -> str:
 def _show_workflow(workflow: Object) -> None:
     """A Workflow in which no job has reached the queue."""
     status = workflow.get("status") or {}
-    click.echo(f"Workflow:  {workflow['metadata']['name']}")
-    click.echo(f"Status:    {status.get('phase') or 'Pending'}")
-    if status.get("message"):
-        click.echo(f"Message:   {status['message']}")
+    columns.facts(
+        {
+            "Workflow": workflow["metadata"]["name"],
+            "Status": status.get("phase") or "Pending",
+            "Message": status.get("message") or "",
+        }
+    )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 
-import click
-
 from voda_flows.cli import columns, output
+from voda_flows.cli.choosing import narrowed
 from voda_flows.cli.options import Shared, shared_options
 from voda_flows.cli.verbs import verb
 from voda_flows.objects import Object, seconds
 from voda_flows.report import jobs
+from voda_flows.report.jobs import Named
 from voda_flows.report.lives import JobLife
 from voda_flows.report.times import short
 
@@ -20,43 +20,34 @@ _WIDE = ["QUEUE", "PRIORITY", "NODES", "SEGMENT", "MESSAGE"]
 
 @verb(
     "voda list",
-    "voda list -A --status Queued -o wide",
-    "voda list -l voda.dev/category=digits -o name",
+    "voda list -A --status Queued,Starting -o wide",
+    "voda list -l 'voda.dev/category in (digits,text)' --since 2h -o name",
 )
-@click.option(
-    "--status",
-    multiple=True,
-    type=click.Choice([*columns.COLOURS], case_sensitive=False),
-    metavar="PHASE",
-    help="Only jobs in this phase (several allowed).",
-)
-@shared_options(many=True)
-def command(shared: Shared, status: tuple[str, ...]) -> None:
+@shared_options(many=True, filters=True)
+def command(shared: Shared) -> None:
     """List jobs: their phase, the GPUs they have (of those they asked for) and their progress."""
-    store, wanted = shared.store(), {phase.lower() for phase in status}
-    rows, shown, now_s = [], [], time.time()
-    for workflow in jobs.workflows(store, shared.namespace, shared.labels):
-        lines = [_row(life, now_s, shared) for life in jobs.read(store, workflow)] or [_plain(workflow, now_s, shared)]
-        kept = [line for line in lines if not wanted or line[_status(shared)].lower() in wanted]
-        rows += kept
-        shown += [workflow] if kept else []
+    store, now_s = shared.store(), time.time()
+    look = jobs.every if shared.is_data else jobs.brief
+    shown = narrowed(shared, look(store, shared.namespace, shared.labels))
     if shared.output in ("name", "json", "yaml"):
-        output.objects(shown, shared.output)
+        output.objects([one.workflow for one in shown], shared.output)
         return
+    rows = [row for one in shown for row in _rows(one, now_s, shared)]
     columns.show(_headers(shared), rows)
     if not rows:
-        narrowed = wanted or shared.labels or shared.namespace not in (None, "default")
-        output.story("no job fits these options" if narrowed else "no jobs; submit one with `voda submit FILE`")
+        elsewhere = shared.narrows or shared.namespace not in (None, "default")
+        output.story("no job fits these options" if elsewhere else "no jobs; submit one with `voda submit FILE`")
+
+
+def _rows(one: Named, now_s: float, shared: Shared) -> list[list[str]]:
+    """The lines of a Workflow: one for each of its jobs that is meant."""
+    meant = [life for life in one.lives if not shared.phases or life.phase in shared.phases]
+    return [_row(life, now_s, shared) for life in meant] or [_plain(one.workflow, now_s, shared)]
 
 
 def _headers(shared: Shared) -> list[str]:
     """The headers that fit the options."""
     return (["NAMESPACE"] if shared.namespace is None else []) + _HEADERS + (_WIDE if shared.output == "wide" else [])
-
-
-def _status(shared: Shared) -> int:
-    """The column of the phase."""
-    return 2 if shared.namespace is None else 1
 
 
 def _row(life: JobLife, now_s: float, shared: Shared) -> list[str]:

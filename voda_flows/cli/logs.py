@@ -1,4 +1,4 @@
-"""``voda logs``: what a Workflow's pods printed, from their log files; following goes on while it runs."""
+"""``voda logs``: what jobs' pods printed, from their log files; following goes on until the jobs have ended."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from typing import TypedDict, Unpack
 import click
 
 from scheduler_core.errors import NotFound
-from voda_flows.cli import following, tails
+from voda_flows.cli import tails
+from voda_flows.cli.choosing import choose
+from voda_flows.cli.moments import SINCE
 from voda_flows.cli.options import JOB, Shared, shared_options
 from voda_flows.cli.verbs import verb
-from voda_flows.report import jobs
+from voda_flows.report.jobs import Named
 
 
 class Asked(TypedDict):
@@ -20,37 +22,61 @@ class Asked(TypedDict):
     driver: bool
     segment: int | None
     tail: int | None
+    since: float | None
 
 
 @verb(
     "voda logs digits -f",
     "voda logs @latest --driver --tail 20",
     "voda logs digits --worker w0 --worker w1 --segment 1",
+    "voda logs -l team=vision --since 5m",
 )
-@click.argument("name", type=JOB, metavar="JOB")
-@click.option("-f", "--follow", is_flag=True, help="Go on until the Workflow has ended.")
+@click.argument("names", type=JOB, metavar="[JOB]...", nargs=-1)
+@click.option("-f", "--follow", is_flag=True, help="Go on until the jobs have ended.")
 @click.option(
     "--worker", "workers", multiple=True, metavar="ID", help="Only this worker, such as w0 (several allowed)."
 )
 @click.option("--driver", is_flag=True, help="Only the driver.")
 @click.option("--segment", type=click.IntRange(min=0), help="Only this segment.")
 @click.option("--tail", type=click.IntRange(min=0), metavar="N", help="Only the last N lines of each pod.")
-@shared_options(output=False)
-def command(shared: Shared, name: str, *, follow: bool, **asked: Unpack[Asked]) -> None:
-    """Print the output of a job's driver and workers (and of the Workflow's other steps), ended ones too.
+@click.option("--since", type=SINCE, metavar="TIME", help="Not what is known to be older, such as 5m.")
+@shared_options(many=True, output=False)
+def command(shared: Shared, names: tuple[str, ...], *, follow: bool, **asked: Unpack[Asked]) -> None:
+    """Print the output of jobs' drivers and workers (and of their Workflows' other steps), ended ones too.
 
-    Lines of several pods are marked with where they come from.
+    Lines of several pods are marked with where they come from, as `w0 |`, and are in order of time as far as it is
+    known: from the stamps that lines begin with.
     """
     store = shared.store()
-    named = jobs.find(store, shared.namespace, name)
-    chosen = tails.Chosen(
-        roles=frozenset({*asked["workers"], *(["driver"] if asked["driver"] else [])}),
-        segment=asked["segment"],
-        job=named.lives[0].name if "/" in name else "",
+    chosen = choose(shared, store, names)
+    reader = tails.Reader(
+        store=store,
+        home=shared.home,
+        sources=tuple(_source(one, names) for one in chosen),
+        chosen=tails.Chosen(
+            roles=frozenset({*asked["workers"], *(["driver"] if asked["driver"] else [])}),
+            segment=asked["segment"],
+            tail=asked["tail"],
+            since_s=asked["since"],
+        ),
+        marked=None if not follow else len(chosen) > 1 or len(asked["workers"]) + asked["driver"] != 1,
     )
-    reader = tails.Reader(store=store, home=shared.home, workflow=named.workflow, chosen=chosen)
-    if asked["tail"] is not None:
-        reader.skip_all_but(asked["tail"])
-    tails.follow(reader, until=lambda: not follow or following.has_ended(store, named.workflow))
+    if follow:
+        shared.warn_if_down()
+        tails.follow(reader)
+    else:
+        reader.look()
+        reader.show(last=True)
     if not reader.tails:
-        raise NotFound(f"job {name!r}: expected a pod that fits, found none (yet)\nsee `voda get {name}`")
+        said = " ".join(names) or "with these labels"
+        raise NotFound(f"job {said}: expected a pod that fits, found none (yet)\nsee `voda get {said}`")
+
+
+def _source(one: Named, names: tuple[str, ...]) -> tails.Source:
+    """Whose logs are meant: a whole Workflow's, or those of the one job that was named."""
+    workflow = one.workflow["metadata"]["name"]
+    is_one = len(one.lives) == 1 and any(
+        name.partition("/")[2] == one.lives[0].name and name.partition("/")[0] in (workflow, "@latest")
+        for name in names
+    )
+    return tails.Source(workflow=one.workflow, job=one.lives[0].name if is_one else "")

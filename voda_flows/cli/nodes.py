@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import click
+
 from voda_flows.cli import columns, output, snapshot
+from voda_flows.cli.names import NODE
 from voda_flows.cli.options import Shared, shared_options
 from voda_flows.cli.verbs import verb
 
 
 @verb(
     "voda nodes",
-    "voda nodes -o wide",
+    "voda nodes n0 -o wide",
 )
+@click.argument("names", type=NODE, metavar="[NODE]...", nargs=-1)
 @shared_options()
-def command(shared: Shared) -> None:
+def command(shared: Shared, names: tuple[str, ...]) -> None:
     """List nodes: how many GPU slots each has, how many are free, and which job holds the others."""
     store = shared.store()
-    nodes = store.list("Node")
+    nodes = [store.get("Node", "", name) for name in names] or store.list("Node")
     if shared.output in ("name", "json", "yaml"):
         output.objects(nodes, shared.output)
         return
-    views = snapshot.take(store, None).nodes
+    views = [view for view in snapshot.take(store, None).nodes if not names or view.name in names]
     headers, rows = ["NAME", "SLOTS", "FREE", "HELD BY"], []
     for view in views:
         held = [holder or "free" for holder in view.holders]

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import click
-from click.shell_completion import CompletionItem
 
-from scheduler_core.errors import InvalidValue, NotFound
+from scheduler_core.errors import NotFound
 from voda_flows.cli import output
+from voda_flows.cli.moments import SINCE
+from voda_flows.cli.names import DEFAULT_HOME, JOB, NAMESPACE, STATUS
 from voda_flows.local.processes import is_running
 from voda_flows.local.store import LocalStore
+from voda_flows.selectors import Selector, parse_selector
 from voda_flows.worlds import open_store
 
-DEFAULT_HOME: Final = "~/.voda"
+__all__ = ["FORMATS", "JOB", "Shared", "home_option", "shared_options"]
+
 FORMATS: Final = ("wide", "name", "json", "yaml")
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -32,13 +34,17 @@ class Shared:
         home: Folder of the local state.
         namespace: Namespace asked for, None for all.
         output: ``wide``, ``name``, ``json``, ``yaml`` or empty.
-        labels: Labels that must match.
+        labels: What labels must be like.
+        phases: Phases of jobs that are meant, empty for all.
+        since_s: Only what was submitted since, seconds since the epoch; None for everything.
     """
 
     home: Path
     namespace: str | None = "default"
     output: str = ""
-    labels: dict[str, str]
+    labels: Selector = Selector()
+    phases: frozenset[str] = frozenset()
+    since_s: float | None = None
 
     def store(self) -> LocalStore:
         """Open the world's objects.
@@ -60,26 +66,14 @@ class Shared:
             output.story(f"warning: {self.note()}")
 
     @property
+    def narrows(self) -> bool:
+        """Whether the options name a part of the jobs."""
+        return bool(self.labels or self.phases or self.since_s is not None)
+
+    @property
     def is_data(self) -> bool:
         """Whether the output is for a machine."""
         return self.output in ("json", "yaml")
-
-
-class JobName(click.types.StringParamType):
-    """A job's name, which a shell can complete."""
-
-    name = "job"
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002 - click's
-        """Names of Workflows that begin like this."""
-        home = Path(ctx.params.get("home") or os.environ.get("VODA_HOME") or DEFAULT_HOME).expanduser()
-        if not (home / "state.db").exists():
-            return []
-        names = [body["metadata"]["name"] for body in open_store(home).list("Workflow", ctx.params.get("namespace"))]
-        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
-
-
-JOB: Final = JobName()
 
 
 def home_option(command: _Command) -> _Command:
@@ -95,12 +89,13 @@ def home_option(command: _Command) -> _Command:
     )(command)
 
 
-def shared_options(*, many: bool = False, output: bool = True) -> Callable[[_Command], _Command]:
+def shared_options(*, many: bool = False, output: bool = True, filters: bool = False) -> Callable[[_Command], _Command]:
     """``--home``, ``-n``, ``-o`` and, for commands on many jobs, ``-A`` and ``-l``; given on as one ``Shared``.
 
     Args:
         many: Whether the command is about many jobs.
         output: Whether it takes ``-o``.
+        filters: Whether it takes ``--status`` and ``--since`` too.
 
     Returns:
         A decorator.
@@ -109,18 +104,10 @@ def shared_options(*, many: bool = False, output: bool = True) -> Callable[[_Com
     def decorate(command: _Command) -> _Command:
         @functools.wraps(command)
         def wrapper(**kwargs: Any) -> Any:  # noqa: ANN401 - click hands over what it parsed
-            namespace = None if kwargs.pop("all_namespaces", False) else kwargs.pop("namespace", "default")
-            kwargs.pop("namespace", None)
-            shared = Shared(
-                home=kwargs.pop("home"),
-                namespace=namespace,
-                output=kwargs.pop("output", None) or "",
-                labels=selector(kwargs.pop("selector", None) or ""),
-            )
-            return command(shared=shared, **kwargs)
+            return command(shared=_shared(kwargs), **kwargs)
 
         wrapped: Any = wrapper
-        for add in reversed(_options(many=many, output=output)):
+        for add in reversed(_options(many=many, output=output, filters=filters)):
             wrapped = add(wrapped)
         result: _Command = wrapped
         return result
@@ -128,27 +115,48 @@ def shared_options(*, many: bool = False, output: bool = True) -> Callable[[_Com
     return decorate
 
 
-def selector(text: str) -> dict[str, str]:
-    """Labels from ``a=b,c=d``.
+def _shared(kwargs: dict[str, Any]) -> Shared:
+    """Take the shared options out of what click parsed."""
+    namespace = kwargs.pop("namespace", "default")
+    phases = kwargs.pop("status", None) or ()
+    return Shared(
+        home=kwargs.pop("home"),
+        namespace=None if kwargs.pop("all_namespaces", False) else namespace,
+        output=kwargs.pop("output", None) or "",
+        labels=parse_selector(kwargs.pop("selector", None) or ""),
+        phases=frozenset(phase for several in phases for phase in several),
+        since_s=kwargs.pop("submitted_since", None),
+    )
 
-    Raises:
-        InvalidValue: A part is no ``key=value``.
-    """
-    pairs = [part.strip() for part in text.split(",") if part.strip()]
-    for pair in pairs:
-        if "=" not in pair.replace("==", "=") or "!=" in pair:
-            raise InvalidValue(f"-l: expected `key=value` (several joined by commas), found `{pair}`")
-    return dict(pair.replace("==", "=").split("=", 1) for pair in pairs)
 
-
-def _options(*, many: bool, output: bool) -> list[Callable[[Any], Any]]:
+def _options(*, many: bool, output: bool, filters: bool) -> list[Callable[[Any], Any]]:
     """The decorators of the shared options."""
     chosen: list[Callable[[Any], Any]] = [
-        click.option("-n", "--namespace", default="default", show_default=True, help="Namespace of the jobs.")
+        click.option(
+            "-n", "--namespace", type=NAMESPACE, default="default", show_default=True, help="Namespace of the jobs."
+        )
     ]
     if many:
         chosen.append(click.option("-A", "--all-namespaces", is_flag=True, help="Jobs of all namespaces."))
-        chosen.append(click.option("-l", "--selector", metavar="K=V[,K=V]", help="Only Workflows with these labels."))
+        chosen.append(
+            click.option(
+                "-l",
+                "--selector",
+                metavar="LABELS",
+                help="Only Workflows with such labels: key=value, key!=value, key in (a,b), several joined by commas.",
+            )
+        )
+    if filters:
+        chosen.append(
+            click.option(
+                "--status", multiple=True, type=STATUS, metavar="PHASE[,...]", help="Only jobs in one of these phases."
+            )
+        )
+        chosen.append(
+            click.option(
+                "--since", "submitted_since", type=SINCE, metavar="TIME", help="Only jobs submitted since, such as 2h."
+            )
+        )
     if output:
         chosen.append(click.option("-o", "--output", type=click.Choice(FORMATS), help="How to print the result."))
     return [*chosen, home_option]

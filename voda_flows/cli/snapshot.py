@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from voda_flows.config import DEFAULT_NAMESPACE, Settings
@@ -51,18 +51,36 @@ class Snapshot:
     decisions: tuple[str, ...] = ()
 
     @property
+    def clock(self) -> str:
+        """The time of day."""
+        return time.strftime("%H:%M:%S", time.localtime(self.now_s))
+
+    @property
     def waiting(self) -> tuple[JobLife, ...]:
         """Jobs in the queue, in the order in which they are to be served."""
         return tuple(life for life in self.lives if life.phase == "Queued")
 
 
-def take(store: LocalStore, namespace: str | None) -> Snapshot:
-    """Look at the world now."""
-    everyone = jobs.everything(store, None)
+def all_of(_one: jobs.Named) -> bool:
+    """Every job is meant."""
+    return True
+
+
+def take(store: LocalStore, namespace: str | None, meant: Callable[[jobs.Named], bool] = all_of) -> Snapshot:
+    """Look at the world now.
+
+    Args:
+        store: The world.
+        namespace: Of the jobs; None for all. Nodes show those of all namespaces.
+        meant: Whether a Workflow's jobs are.
+    """
+    everyone = jobs.every(store, None)
+    lives = [life for one in everyone if namespace in (None, one.workflow["metadata"]["namespace"]) and meant(one)
+             for life in one.lives]  # fmt: skip
     return Snapshot(
         now_s=time.time(),
-        nodes=node_views(store.list("Node"), store.list("Pod"), everyone),
-        lives=tuple(life for life in everyone if namespace in (None, life.namespace)),
+        nodes=node_views(store.list("Node"), store.list("Pod"), [life for one in everyone for life in one.lives]),
+        lives=tuple(sorted(lives, key=lambda life: (life.submitted_s, life.id))),
         decisions=decisions(history(store, DEFAULT_NAMESPACE), _DECISIONS),
     )
 

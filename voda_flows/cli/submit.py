@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TypedDict, Unpack
 
 import click
 
-from scheduler_core.errors import InvalidValue
-from voda_flows.cli import following, output, screen, tails
+from voda_flows.cli import files, following, output, screen, tails
 from voda_flows.cli.options import Shared, shared_options
 from voda_flows.cli.verbs import verb
 from voda_flows.local.store import LocalStore
 from voda_flows.objects import Object
-from voda_flows.submission.checks import check_all
-from voda_flows.submission.documents import MAX_BYTES, parse
+from voda_flows.submission.checks import check_all, remarks_on
 from voda_flows.submission.prepare import Wishes, apply, prepared
+from voda_flows.submission.world import world_of
 
 
 class Asked(TypedDict):
@@ -35,28 +33,31 @@ class Asked(TypedDict):
     "voda submit job.yaml -p max-gpus=4 -p epochs=20 --name trial-2",
     "cat job.yaml | voda submit - -o name",
 )
-@click.argument("files", metavar="FILE|-...", nargs=-1, required=True)
+@click.argument("names", metavar="FILE|-...", nargs=-1, required=True)
 @click.option("-p", "--parameter", "parameters", multiple=True, metavar="K=V", help="Set an argument of the Workflow.")
 @click.option("--name", help="Name of the Workflow, instead of the document's.")
 @click.option("-w", "--wait", is_flag=True, help="Wait until it has ended; exit 1 when it failed.")
 @click.option("--watch", is_flag=True, help="Watch it live until it has ended; exit 1 when it failed.")
 @click.option("--log", is_flag=True, help="Follow its output until it has ended; exit 1 when it failed.")
 @shared_options()
-def command(shared: Shared, files: tuple[str, ...], **asked: Unpack[Asked]) -> None:
+def command(shared: Shared, names: tuple[str, ...], **asked: Unpack[Asked]) -> None:
     """Submit Workflow documents; WorkflowTemplates and CronWorkflows among them are applied.
 
     A file may hold several documents; `-` is standard input.
     """
     context = click.get_current_context()
-    documents = [document for name in files for document in _read(name)]
+    documents = files.read(names)
     explicit = context.get_parameter_source("namespace") is not click.core.ParameterSource.DEFAULT
     wishes = Wishes.of(
         parameters=asked["parameters"], name=asked["name"] or "", namespace=shared.namespace if explicit else None
     )
     store = shared.store()
     ready = prepared(documents, wishes, workdir=Path.cwd())
-    check_all(ready, store)
-    made = [apply(store, document) for document in ready]
+    world = world_of(store)
+    check_all(ready, world)
+    for remark in remarks_on(ready, world):
+        output.story(f"warning: {remark}")
+    made = [apply(store, document.body) for document in ready]
     if shared.output in ("name", "json", "yaml"):
         output.objects([body for body, _ in made], shared.output)
     else:
@@ -78,35 +79,6 @@ def _stay(store: LocalStore, shared: Shared, submitted: Sequence[Object], asked:
             note=shared.note,
         )
     elif asked["log"]:
-        for body in submitted:
-            reader = tails.Reader(store=store, home=shared.home, workflow=body, chosen=tails.Chosen())
-            tails.follow(reader, until=lambda body=body: following.has_ended(store, body))  # type: ignore[misc]
+        sources = tuple(tails.Source(workflow=body) for body in submitted)
+        tails.follow(tails.Reader(store=store, home=shared.home, sources=sources))
     return following.wait(store, submitted)
-
-
-def _read(name: str) -> list[Object]:
-    """The documents of a file, or of standard input."""
-    source = "standard input" if name == "-" else name
-    try:
-        with click.open_file(name, "rb") as stream:
-            text = stream.read(MAX_BYTES + 1).decode()
-    except OSError as wrong:
-        raise InvalidValue(
-            f"{source}: expected a file to read, found: {wrong.strerror or wrong}{_near_file(name)}"
-        ) from wrong
-    except UnicodeDecodeError as wrong:
-        raise InvalidValue(f"{source}: expected UTF-8 text, found other bytes at {wrong.start}") from wrong
-    documents, remarks = parse(text, source=source)
-    for remark in remarks:
-        output.story(f"warning: {remark}")
-    if not documents:
-        raise InvalidValue(f"{source}: expected at least one document, found none")
-    return documents
-
-
-def _near_file(name: str) -> str:
-    """A suggestion to end a message with, where the folder has a file of nearly this name."""
-    path = Path(name)
-    siblings = [entry.name for entry in path.parent.iterdir() if entry.is_file()] if path.parent.is_dir() else []
-    nearest = difflib.get_close_matches(path.name, siblings, n=1)
-    return f"; did you mean '{path.with_name(nearest[0])}'?" if nearest and not path.exists() else ""

@@ -1,18 +1,24 @@
-"""Reading the logs of many pods at once, as they grow."""
+"""Reading the logs of many pods at once, as they grow, each line with who speaks before it."""
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 import click
 
+from voda_flows.cli import following
+from voda_flows.cli.columns import has_colours
+from voda_flows.cli.loglines import Line, LogFile
+from voda_flows.local import logs
+from voda_flows.local.processes import is_running
 from voda_flows.local.store import LocalStore
-from voda_flows.objects import Object, seconds
+from voda_flows.objects import POD_ENDED, WORKFLOW_ENDED, Object, owner_uids, seconds
+from voda_flows.report.jobs import WORKFLOW_LABEL
+from voda_flows.report.lives import lives
 
 #: Log files grow without a change of the store, so a follower looks this often.
 _LOOK_S: Final = 0.2
@@ -20,132 +26,174 @@ _COLOURS: Final = ("cyan", "yellow", "green", "magenta", "blue", "bright_cyan", 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Whose logs are meant.
+
+    Attributes:
+        workflow: The Workflow.
+        job: Job name within it, empty for all that it runs.
+    """
+
+    workflow: Object
+    job: str = ""
+
+    def owns(self, pod: Object) -> bool:
+        """Whether a pod is of this Workflow (not of an earlier one of its name) and job."""
+        meta, own = pod["metadata"], self.workflow["metadata"]
+        labels, owners = meta.get("labels") or {}, owner_uids(pod)
+        return (
+            (meta["namespace"], labels.get(WORKFLOW_LABEL)) == (own["namespace"], own["name"])
+            and (not owners or own["uid"] in owners)
+            and (not self.job or labels.get("voda.dev/job") == self.job)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """Which pods are meant.
+    """Which pods and lines are meant.
 
     Attributes:
         roles: ``driver`` and worker ids; empty for all pods.
         segment: Number of the segment, None for all.
-        job: Job name within the Workflow, empty for all.
+        tail: The last lines of each pod, None for all.
+        since_s: Not what is known to be older, seconds since the epoch; None for everything.
     """
 
     roles: frozenset[str] = frozenset()
     segment: int | None = None
-    job: str = ""
+    tail: int | None = None
+    since_s: float | None = None
 
     def has(self, pod: Object) -> bool:
         """Whether a pod is meant."""
         labels = pod["metadata"].get("labels") or {}
         who = labels.get("voda.dev/worker") or labels.get("voda.dev/role", "")
-        return (
-            (not self.roles or who in self.roles)
-            and (self.segment is None or labels.get("voda.dev/segment") == str(self.segment))
-            and (not self.job or labels.get("voda.dev/job") == self.job)
-        )
+        is_of_segment = self.segment is None or labels.get("voda.dev/segment") == str(self.segment)
+        return (not self.roles or who in self.roles) and is_of_segment
 
 
 @dataclass(slots=True, kw_only=True)
 class Tail:
-    """One log file and how far it was read.
+    """A pod's log.
 
     Attributes:
-        path: The file, which need not exist yet.
-        mark: What stands before its lines.
-        offset: Bytes read.
-        skip: How many lines at the start are not shown.
-        rest: The beginning of a line whose end was not written yet.
+        mark: Who speaks.
+        file: Its log.
+        ended: Whether the pod writes no more.
     """
 
-    path: Path
     mark: str
-    offset: int = 0
-    skip: int = 0
-    rest: bytes = b""
-
-    def new_lines(self, *, last: bool) -> list[str]:
-        """Lines written since; with ``last``, an unfinished one too."""
-        try:
-            with self.path.open("rb") as stream:
-                stream.seek(self.offset)
-                read = stream.read()
-        except FileNotFoundError:
-            return []
-        self.offset += len(read)
-        *whole, self.rest = (self.rest + read).split(b"\n")
-        if last and self.rest:
-            whole, self.rest = [*whole, self.rest], b""
-        shown, self.skip = whole[self.skip :], max(0, self.skip - len(whole))
-        return [line.decode(errors="replace").rstrip("\r") for line in shown]
+    file: LogFile
+    ended: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
 class Reader:
-    """The logs of a Workflow's pods.
+    """The logs of the pods of Workflows.
 
     Attributes:
         store: Where the pods are.
         home: Folder of the local state.
-        workflow: The Workflow.
-        chosen: Which pods are meant.
+        sources: Whose logs are meant.
+        chosen: Which pods and lines.
+        marked: Whether lines say who speaks; None for when there are several.
         tails: By pod uid, in order of their start; grows as pods come.
     """
 
     store: LocalStore
     home: Path
-    workflow: Object
-    chosen: Chosen
+    sources: tuple[Source, ...]
+    chosen: Chosen = field(default_factory=Chosen)
+    marked: bool | None = None
     tails: dict[str, Tail] = field(default_factory=dict)
 
     def look(self) -> None:
-        """Take in pods that are new."""
-        meta = self.workflow["metadata"]
-        pods = self.store.list("Pod", meta["namespace"], {"workflows.argoproj.io/workflow": meta["name"]})
-        for pod in sorted(pods, key=lambda body: seconds(body["metadata"].get("creationTimestamp")) or 0.0):
-            uid = pod["metadata"]["uid"]
-            if uid not in self.tails and self.chosen.has(pod):
-                self.tails[uid] = Tail(path=self.home / "pods" / uid / "main.log", mark=_mark(pod))
-
-    def skip_all_but(self, lines: int) -> None:
-        """Show only the last lines of what is there already."""
-        self.look()
-        for tail in self.tails.values():
-            if tail.path.exists():
-                tail.skip = max(0, tail.path.read_bytes().count(b"\n") - lines)
+        """Take in pods that are new, and note which have ended."""
+        there = [*self.store.snapshot("Pod").values()]
+        uids = {pod["metadata"]["uid"] for pod in there}
+        for source in self.sources:
+            own = source.workflow["metadata"]
+            aside = [pod for pod in logs.kept(self.home, own["uid"]) if pod["metadata"]["uid"] not in uids]
+            self._take_in(source, [pod for pod in (*there, *aside) if source.owns(pod) and self.chosen.has(pod)])
+        running = {pod["metadata"]["uid"] for pod in there if (pod.get("status") or {}).get("phase") not in POD_ENDED}
+        for uid, tail in self.tails.items():
+            tail.ended = uid not in running
 
     def show(self, *, last: bool) -> None:
-        """Print what is new."""
-        alone = len(self.tails) == 1
+        """Print what is new, in order of time as far as it is known."""
+        marked = len(self.tails) > 1 if self.marked is None else self.marked
+        found: list[tuple[float, int, Line, Tail]] = []
         for number, tail in enumerate(self.tails.values()):
-            for line in tail.new_lines(last=last):
-                click.echo(line if alone else f"{_coloured(tail.mark, number)} {line}")
+            new = tail.file.read(last=last or tail.ended)
+            found += [(line.from_s, number, line, tail) for line in new if self._is_wanted(line)]
+        for _, number, line, tail in sorted(found, key=lambda entry: entry[:2]):
+            click.echo(f"{_coloured(tail.mark, number)} {line.text}" if marked else line.text)
+
+    def is_over(self) -> bool:
+        """Whether nothing more is to come: the jobs have ended and their pods too, or nothing runs pods."""
+        if not all(self._has_ended(source) for source in self.sources):
+            return False
+        return all(tail.ended for tail in self.tails.values()) or not is_running(self.home)
+
+    def _take_in(self, source: Source, pods: Iterable[Object]) -> None:
+        """Open the logs of pods that were not seen before."""
+        own = source.workflow["metadata"]
+        name = f"{own['name']}/" if len(self.sources) > 1 else ""
+        for pod in sorted(pods, key=_born_s):
+            uid = pod["metadata"]["uid"]
+            path = logs.log_path(self.home, own["uid"], uid)
+            if uid not in self.tails:
+                file = LogFile(path, _born_s(pod), self.chosen.tail)
+                self.tails[uid] = Tail(mark=f"{name}{_who(pod)} |", file=file)
+            self.tails[uid].file.path = path  # a log is put aside when its pod is deleted
+
+    def _is_wanted(self, line: Line) -> bool:
+        """Whether a line is not known to be too old."""
+        return self.chosen.since_s is None or line.until_s >= self.chosen.since_s
+
+    def _has_ended(self, source: Source) -> bool:
+        """Whether a Workflow, or the job in it that is meant, has ended."""
+        if not source.job or following.has_ended(self.store, source.workflow):
+            return following.has_ended(self.store, source.workflow)
+        meta = source.workflow["metadata"]
+        jobs = lives(self.store.get("Workflow", meta["namespace"], meta["name"]), ())
+        return any(life.name == source.job and life.phase in WORKFLOW_ENDED for life in jobs)
 
 
-def follow(reader: Reader, *, until: Callable[[], bool]) -> None:
-    """Print what there is, and what comes until ``until`` says that there will be no more."""
+def follow(reader: Reader) -> None:
+    """Print what there is, and what comes until there will be no more."""
+    revision = -1
     while True:
-        ended, revision = until(), reader.store.revision()
-        reader.look()
-        reader.show(last=ended)
-        if ended:
+        now = reader.store.revision()
+        if now != revision:
+            reader.look()
+        revision = now
+        # Asked before the logs are read: what was written before the end is printed.
+        over = reader.is_over()
+        reader.show(last=over)
+        if over:
             return
         sys.stdout.flush()
         reader.store.wait(revision, _LOOK_S)
 
 
-def _mark(pod: Object) -> str:
+def _born_s(pod: Object) -> float:
+    """When a pod was made."""
+    return seconds(pod["metadata"].get("creationTimestamp")) or 0.0
+
+
+def _who(pod: Object) -> str:
     """Who speaks: ``w0``, ``driver``, after the first segment ``1/w0``; for other steps the step's name."""
     meta = pod["metadata"]
     labels = meta.get("labels") or {}
     who = labels.get("voda.dev/worker") or labels.get("voda.dev/role")
     if who is None:
         step = (meta.get("annotations") or {}).get("workflows.argoproj.io/node-name", meta["name"])
-        return f"[{step.rpartition('.')[2]}]"
+        return str(step.rpartition(".")[2])
     segment = labels.get("voda.dev/segment", "0")
-    return f"[{who}]" if segment == "0" else f"[{segment}/{who}]"
+    return str(who) if segment == "0" else f"{segment}/{who}"
 
 
 def _coloured(mark: str, number: int) -> str:
     """A mark in the colour of its pod, on a terminal."""
-    if not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
-        return mark
-    return click.style(mark, fg=_COLOURS[number % len(_COLOURS)])
+    return click.style(mark, fg=_COLOURS[number % len(_COLOURS)]) if has_colours() else mark

@@ -8,6 +8,7 @@ import click
 
 from scheduler_core.errors import InvalidValue
 from voda_flows.cli import output
+from voda_flows.cli.names import SETTING
 from voda_flows.cli.options import home_option
 from voda_flows.cli.verbs import verb
 from voda_flows.config import Settings
@@ -22,7 +23,9 @@ from voda_flows.worlds import open_store
     "voda up --nodes nodes.yaml --set decide_interval_s=10",
 )
 @click.option("--nodes", metavar="NxM|FILE", help="N nodes with M GPU slots each, or a YAML file.  [default: 2x2]")
-@click.option("--set", "settings", multiple=True, metavar="K=V", help="Set one of the scheduler's settings.")
+@click.option(
+    "--set", "settings", type=SETTING, multiple=True, metavar="K=V", help="Set one of the scheduler's settings."
+)
 @home_option
 def command(home: Path, nodes: str | None, settings: tuple[str, ...]) -> None:
     """Start virtual nodes, the engine and the scheduler on this machine; what runs already is kept.

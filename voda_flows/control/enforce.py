@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import logging
 import secrets
-import time
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 
@@ -18,7 +17,7 @@ from scheduler_core.errors import Conflict, NotFound, VodaError
 from scheduler_core.model import plan
 from scheduler_core.model.job import WorkerPhase
 from scheduler_core.model.plan import Action, NewWorker
-from voda_flows.control import pods
+from voda_flows.control import clock, pods
 from voda_flows.control.observe import StoreObserver
 from voda_flows.control.view import JobView
 from voda_flows.objects import Object, format_time
@@ -36,10 +35,10 @@ class StoreEnforcer:
     Args:
         store: Where the objects are.
         observer: Knows the objects that the plan was made from, and takes note of what we write.
-        clock: Seconds since the epoch.
+        clock: Seconds since the epoch, going on evenly.
     """
 
-    def __init__(self, store: ObjectStore, observer: StoreObserver, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, store: ObjectStore, observer: StoreObserver, clock: Callable[[], float] = clock.now_s) -> None:
         self._store = store
         self._observer = observer
         self._clock = clock
@@ -140,8 +139,14 @@ class StoreEnforcer:
             for granted in view.nodes.workers:
                 if granted.worker.id == action.worker_id and granted.node and not granted.node_ended:
                     self._patch_node(view, granted.node, _ended("Error", self._now()) | {"message": action.reason})
-        metadata = pod["metadata"]
-        self._store.delete("Pod", metadata["namespace"], metadata["name"], uid=metadata["uid"])
+        metadata = self._observer.current(pod)["metadata"]
+        self._store.delete(
+            "Pod",
+            metadata["namespace"],
+            metadata["name"],
+            uid=metadata["uid"],
+            version=metadata["resourceVersion"],
+        )
 
     def _make_key(self, view: JobView) -> None:
         """The job's own key, before its first pods need it; owned by the Workflow, so that it goes with it."""

@@ -6,12 +6,17 @@ In: an object store. Out: sentences, the most important first. ``voda explain`` 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
+from scheduler_core.allocate.feasible import unschedulable
 from scheduler_core.errors import NotFound
 from scheduler_core.model.job import Job, JobPhase, WorkerPhase
+from scheduler_core.model.observation import Observation
+from scheduler_core.model.quarantine import quarantines
 from scheduler_core.model.target import Target
 from scheduler_core.model.units import in_words
 from voda_flows.config import Settings, near_miss
+from voda_flows.control import trouble
 from voda_flows.control.jobs import DEPTH_LIMIT, STATUS_LIMIT_BYTES
 from voda_flows.control.observe import StoreObserver
 from voda_flows.control.reports import Reports
@@ -44,7 +49,7 @@ def explain(store: ObjectStore, settings: Settings, name: str, *, namespace: str
     reports = Reports()
     observer = StoreObserver(store, settings, reports)
     try:
-        now_s = observer.observe().now_s
+        observation = observer.observe()
     finally:
         reports.close()
     live = [view for view in observer.views.values() if view.nodes.asked.namespace == namespace]
@@ -52,32 +57,61 @@ def explain(store: ObjectStore, settings: Settings, name: str, *, namespace: str
     if not found:
         hint = near_miss(name, [_label(view) for view in live]) if live else "; there is none"
         raise NotFound(f"job {name!r}: expected a live job in namespace {namespace!r}{hint}")
-    target, rows = StoredTarget(store, settings.namespace).load(), history(store, settings.namespace)
-    return tuple(line for view in found for line in sentences(view, target, rows, settings, now_s))
+    seen = Seen(
+        observation=observation,
+        target=StoredTarget(store, settings.namespace).load(),
+        rows=history(store, settings.namespace),
+        settings=settings,
+    )
+    return tuple(line for view in found for line in sentences(view, seen))
 
 
-def sentences(view: JobView, target: Target, rows: Iterable[Object], settings: Settings, now_s: float) -> list[str]:
-    """What is to be said of one job.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What explanations are made from.
 
-    Args:
-        view: The job.
+    Attributes:
+        observation: The world now.
         target: What the scheduler wants.
-        rows: Its recent rounds.
+        rows: Its recent rounds, oldest first.
         settings: Its settings.
-        now_s: Seconds since the epoch.
     """
-    label = _label(view)
+
+    observation: Observation
+    target: Target
+    rows: tuple[Object, ...]
+    settings: Settings
+
+
+def sentences(view: JobView, seen: Seen) -> list[str]:
+    """What is to be said of one job."""
+    label, now_s = _label(view), seen.observation.now_s
     if view.job is None:
         return [f"{label} is refused: {view.refusal}"]
     job = view.job
     said = [f"{label} {_standing(job, now_s)}."]
+    said += _cause(job, seen)
+    said += trouble.left_out(job, seen.observation, seen.target)
+    said += trouble.fenced(seen.target, now_s)
+    said += _workers(job, seen.settings, now_s)
+    said += trouble.failing_workers(job, now_s, seen.settings.start_limit_s)
+    said += _limits(view, job, seen)
+    return said + _recent(label, seen.rows)
+
+
+def _cause(job: Job, seen: Seen) -> list[str]:
+    """What it waits for, or what the last decision gave it; nothing for one that waits because it is left out."""
+    waits, target = job.phase is JobPhase.QUEUED, seen.target
+    never = unschedulable(job.spec, seen.observation.cluster) if waits else ""
+    if never:
+        return [f"It {never}."]
+    if waits and job.id in quarantines(seen.observation, target):
+        return []
     if job.id in target.reasons:
-        said.append(f"Decision {target.decision} ({target.policy}): it {target.reasons[job.id]}.")
-    elif job.phase is JobPhase.QUEUED:
-        said.append("No decision has seen it yet; is the scheduler running? See: voda list -n voda.")
-    said += _workers(job, settings, now_s)
-    said += _limits(view, job, target, settings, now_s)
-    return said + _recent(label, rows)
+        return [f"Decision {target.decision} ({target.policy}): it {target.reasons[job.id]}."]
+    if waits and not trouble.is_fenced(target):
+        return ["No decision has seen it yet; is the scheduler running? See: voda list -n voda."]
+    return []
 
 
 def _standing(job: Job, now_s: float) -> str:
@@ -113,11 +147,12 @@ def _workers(job: Job, settings: Settings, now_s: float) -> list[str]:
     return [f"Not warm yet, for {longest} of at most {limit}: {names}; a worker trains when its imports are done."]
 
 
-def _limits(view: JobView, job: Job, target: Target, settings: Settings, now_s: float) -> list[str]:
+def _limits(view: JobView, job: Job, seen: Seen) -> list[str]:
     """What keeps it from changing."""
     said = []
-    left_s = target.disturbed_s + settings.decide_interval_s - now_s
-    if left_s > 0 and job.is_active:
+    settings = seen.settings
+    left_s = seen.target.disturbed_s + settings.decide_interval_s - seen.observation.now_s
+    if 0 < left_s <= settings.decide_interval_s and job.is_active:  # more: the clock was set back meanwhile
         said.append(f"Running jobs were last disturbed recently; the next change may come in {short(left_s)}.")
     if job.pinned:
         size = view.nodes.status_bytes
@@ -128,8 +163,6 @@ def _limits(view: JobView, job: Job, target: Target, settings: Settings, now_s: 
         )
     if job.retries:
         said.append(f"Its last {job.retries} segments ended without a new checkpoint; see: voda logs.")
-    if job.id in target.quarantined:
-        said.append(f"It is left out of decisions: {target.quarantined[job.id]}.")
     if view.nodes.held:
         said.append("Its Workflow is suspended or told to stop: its gate is not answered.")
     return said
@@ -147,4 +180,5 @@ def _recent(label: str, rows: Iterable[Object]) -> list[str]:
 
 
 def _label(view: JobView) -> str:
-    return f"{view.nodes.asked.workflow}/{view.nodes.asked.name}"
+    """As people name it; the second of two steps of one name is set apart by its node, which nobody knows."""
+    return f"{view.nodes.asked.workflow}/{view.nodes.asked.given_name}"

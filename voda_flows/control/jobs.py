@@ -8,11 +8,13 @@ position in a name, so a job may be a whole Workflow or one step of a user's own
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from scheduler_core.errors import InvalidValue
+from scheduler_core.model.job import WorkerFailure
 from scheduler_core.model.plan import NewWorker
 from voda_flows.control.request import Asked, strange_names, twice
 from voda_flows.objects import NODE_ENDED, Object, seconds
@@ -34,12 +36,14 @@ class Granted:
         since_s: When it was granted.
         node: Id of its node in the Workflow, empty until there is one.
         node_ended: Whether that node has ended.
+        done_s: When it ended well, None where it did not.
     """
 
     worker: NewWorker
     since_s: float
     node: str = ""
     node_ended: bool = False
+    done_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,9 +77,11 @@ class JobNodes:
         grow_gate: Id of the grow gate that waits for an answer, empty when none does.
         workers: Every worker granted in the current segment, by number.
         driver_ended: Whether the current segment's driver has ended.
+        driver_ended_s: When, None before.
         started_s: First grant of any segment.
         retries: Segments in a row, up to the last one, that ended without a new checkpoint.
         spent: Time of all workers of all segments on their GPUs.
+        failures: Workers of all segments that ended before their driver and not well, in order of their end.
         num_segments: How many segments there have been.
         status_bytes: Size of the Workflow's status.
         depth: How deep its deepest node is nested.
@@ -93,9 +99,11 @@ class JobNodes:
     grow_gate: str = ""
     workers: tuple[Granted, ...] = ()
     driver_ended: bool = False
+    driver_ended_s: float | None = None
     started_s: float | None = None
     retries: int = 0
     spent: tuple[Spent, ...] = ()
+    failures: tuple[WorkerFailure, ...] = ()
     num_segments: int = 0
     status_bytes: int = 0
     depth: int = 0
@@ -160,6 +168,7 @@ def _job_nodes(nodes: Tree, root: str, status_bytes: int) -> JobNodes:
         started_s=min((_end_s(gate) for gate in grants), default=None),
         retries=_retries(segments),
         spent=tuple(_spent(node) for node in workers),
+        failures=_failures(segments),
         num_segments=len({segment.number for segment in segments}),
         status_bytes=status_bytes,
         depth=max(nodes.depth(node["id"]) for node in [nodes.nodes[root], *nodes.within(root)]),
@@ -172,6 +181,7 @@ def _with_segment(job: JobNodes, segment: SegmentNodes) -> JobNodes:
     """The job with what its current segment says."""
     gate = next(iter(segment.of("gate")), {})
     grow_gates = segment.of("grow-gate")
+    driver_ends = [_end_s(node) for node in segment.of("driver") if node.get("phase") in NODE_ENDED]
     answered = [one for one in (gate, *grow_gates) if one.get("phase") == "Succeeded"]
     node_by_worker = {parameters(node).get("id") or "": node for node in segment.of("worker")}
     return replace(
@@ -183,7 +193,8 @@ def _with_segment(job: JobNodes, segment: SegmentNodes) -> JobNodes:
         granted_s=_end_s(gate) if is_grant(gate) else None,
         grow_gate=next((one["id"] for one in grow_gates if _is_open(one)), ""),
         workers=_granted(answered, node_by_worker) if is_grant(gate) else (),
-        driver_ended=any(node.get("phase") in NODE_ENDED for node in segment.of("driver")),
+        driver_ended=bool(driver_ends),
+        driver_ended_s=max(driver_ends, default=None),
     )
 
 
@@ -202,6 +213,7 @@ def _granted(gates: Iterable[Object], node_by_worker: Mapping[str, Object]) -> t
                 since_s=_end_s(gate),
                 node=node.get("id", ""),
                 node_ended=node.get("phase") in NODE_ENDED,
+                done_s=_end_s(node) if node.get("phase") == "Succeeded" else None,
             )
     return tuple(sorted(found.values(), key=lambda one: int(one.worker.id.removeprefix("w"))))
 
@@ -224,7 +236,8 @@ def _asked(nodes: Tree, root: str, *, started: bool) -> Asked:
 
 def _retries(segments: Iterable[SegmentNodes]) -> int:
     """How many of the last checkpoint steps found nothing new."""
-    steps = [node for segment in segments for node in segment.of("checkpoint")]
+    tries = [node for segment in segments for node in segment.of("checkpoint") if node.get("type") != "Retry"]
+    steps = [node for node in tries if node.get("phase") == "Succeeded"]  # a lost one has its output's default
     states = [state for node in steps if (state := parameters(node, "outputs").get("state"))]
     return sum(1 for _ in takewhile(lambda state: state == "lost", reversed(states)))
 
@@ -233,6 +246,25 @@ def _spent(node: Object) -> Spent:
     gpus = parameters(node).get("gpus") or "1"
     start_s = seconds(node.get("startedAt")) or 0.0
     return Spent(gpus=int(gpus) if gpus.isdigit() else 1, start_s=start_s, end_s=seconds(node.get("finishedAt")))
+
+
+def _failures(segments: Iterable[SegmentNodes]) -> tuple[WorkerFailure, ...]:
+    """Workers that failed by themselves: what ends with its driver, or after it, is no failure of a worker."""
+    found = []
+    for segment in segments:
+        driver_ends = [_end_s(node) for node in segment.of("driver") if node.get("phase") in NODE_ENDED]
+        before_s = min(driver_ends, default=math.inf)
+        found += [
+            WorkerFailure(
+                worker=parameters(node).get("id") or "",
+                node=parameters(node).get("node") or "",
+                started_s=seconds(node.get("startedAt")) or 0.0,
+                ended_s=_end_s(node),
+            )
+            for node in segment.of("worker")
+            if node.get("phase") in ("Failed", "Error") and _end_s(node) < before_s
+        ]
+    return tuple(sorted(found, key=lambda one: (one.ended_s, one.worker)))
 
 
 def _is_open(gate: Object) -> bool:

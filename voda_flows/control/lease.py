@@ -2,8 +2,9 @@
 
 A holder renews it; whoever sees it unchanged for its whole duration, by his own clock, may take it. A holder whose pod
 has ended is not waited for. A Lease cannot guard writes to other objects: after an unclean takeover the new holder
-writes its epoch onto every open job's Workflow and driver pod (``fence``), so that every version the old holder knew is
-stale, and only then decides.
+writes its epoch onto every open job's Workflow and pods, and onto what the scheduler keeps for itself (``fence``), so
+that every version the old holder knew is stale, and only then decides. A holder that was stopped between two of its
+own steps finds out by ``confirm``, or by a stale version.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ log = logging.getLogger(__name__)
 NAME = "voda-scheduler"
 #: Long enough for a holder that is busy for a few rounds, short enough for a crash to be noticed soon.
 DURATION_S = 15.0
+#: An object that changes under our hands is read anew so often; pods change a few times a second at most.
+_FENCE_TRIES = 20
 POD = "pod/"
 EPOCH = "voda.dev/scheduler-epoch"
 
@@ -61,6 +64,25 @@ class Lease:
         except Conflict:
             return False
 
+    def confirm(self) -> None:
+        """Make sure that it is still ours.
+
+        Called when all that a round will write to has been read: who holds it then knows that a later holder's fence
+        comes after these reads, and makes them stale.
+
+        Raises:
+            Conflict: Somebody else has taken it.
+        """
+        try:
+            spec = self.store.get("Lease", self.namespace, NAME)["spec"]
+        except NotFound as gone:
+            raise Conflict(f"lease {NAME}: expected it to be there, somebody deleted it") from gone
+        found = (spec.get("holderIdentity"), int(spec.get("leaseTransitions") or 0))
+        if found != (self.identity, self.epoch):
+            raise Conflict(
+                f"lease {NAME}: expected {self.identity!r} in epoch {self.epoch}, got {found[0]!r} in {found[1]}"
+            )
+
     def renew_due(self) -> bool:
         """Whether a third of its duration is over since it was last written."""
         return self.clock() - self._since_s >= DURATION_S / 3
@@ -78,36 +100,61 @@ class Lease:
         """Write our epoch onto objects, so that nobody can write to them by an older version.
 
         Args:
-            objects: Workflows and driver pods of open jobs.
+            objects: Workflows and pods of open jobs, and what the scheduler itself keeps, as they were read before the
+                Lease was last confirmed.
 
         Returns:
             How many were written.
+
+        Raises:
+            Conflict: The Lease was lost meanwhile: it is the next holder who fences now.
         """
-        count = 0
-        for body in objects:
-            metadata = body["metadata"]
-            change = {"metadata": {"annotations": {EPOCH: str(self.epoch)}}}
+        return sum(self._fence(body) for body in objects)
+
+    def _fence(self, seen: Object) -> bool:
+        """Fence one object; guarded, because whoever fences may be an old holder himself by now."""
+        kind, metadata = seen["kind"], seen["metadata"]
+        namespace, name = metadata.get("namespace") or "default", metadata["name"]
+        change = {"metadata": {"annotations": {EPOCH: str(self.epoch)}}}
+        for _ in range(_FENCE_TRIES):
+            version = seen["metadata"]["resourceVersion"]
             try:
-                self.store.merge_patch(body["kind"], metadata.get("namespace") or "default", metadata["name"], change)
-                count += 1
+                self.store.merge_patch(kind, namespace, name, change, resource_version=version)
+                return True
             except NotFound:
-                continue
-        return count
+                return False
+            except Conflict:
+                found = self._look(kind, namespace, name)
+            if found is None:
+                return False
+            seen = found
+            self.confirm()
+        raise Conflict(
+            f"{kind} {namespace}/{name}: expected to write an epoch, it changed {_FENCE_TRIES} times meanwhile"
+        )
+
+    def _look(self, kind: str, namespace: str, name: str) -> Object | None:
+        try:
+            return self.store.get(kind, namespace, name)
+        except NotFound:
+            return None
 
     def _hold(self) -> bool:
+        is_new = False
         try:
             lease = self.store.get("Lease", self.namespace, NAME)
-        except NotFound:
-            lease = self.store.create(_new_lease(self.namespace))
+        except NotFound:  # the first of all, or somebody deleted it: then nobody knows who held it
+            lease, is_new = self.store.create(_new_lease(self.namespace)), True
         self._note(lease)
         holder = lease["spec"].get("holderIdentity") or ""
-        if holder == self.identity:
+        if holder == self.identity and self.epoch:
             self.epoch = int(lease["spec"].get("leaseTransitions") or 0)
             self._write(lease, holder=self.identity)
             return True
-        if holder and self.clock() - self._since_s < DURATION_S and not self._is_gone(holder):
+        anothers = holder not in ("", self.identity)  # a process that starts anew in our pod is a new holder
+        if anothers and self.clock() - self._since_s < DURATION_S and not self._is_gone(holder):
             return False
-        self.unclean = bool(holder)
+        self.unclean = bool(holder) or is_new
         self.epoch = int(lease["spec"].get("leaseTransitions") or 0) + 1
         self._write(lease, holder=self.identity)
         log.info("lease=taken epoch=%d before=%r", self.epoch, holder)

@@ -8,16 +8,16 @@ last write.
 from __future__ import annotations
 
 import logging
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from scheduler_core.errors import InvalidValue
-from scheduler_core.model.job import Job, JobPhase
+from scheduler_core.model.job import Job, JobPhase, WorkerFailure
 from scheduler_core.model.observation import Observation
 from voda_flows.config import Settings
-from voda_flows.control import pods
+from voda_flows.control import clock, pods
+from voda_flows.control.clock import Sightings
 from voda_flows.control.cluster import OtherGpus, cluster_of, gpus_by_type
 from voda_flows.control.jobs import JobNodes, find_jobs
 from voda_flows.control.reports import DriverStatus, Reports
@@ -36,11 +36,11 @@ class StoreObserver:
         store: Where the objects are.
         settings: Topology levels, limits, queues.
         reports: Asks the drivers.
-        clock: Seconds since the epoch.
+        clock: Seconds since the epoch, going on evenly.
     """
 
     def __init__(
-        self, store: ObjectStore, settings: Settings, reports: Reports, clock: Callable[[], float] = time.time
+        self, store: ObjectStore, settings: Settings, reports: Reports, clock: Callable[[], float] = clock.now_s
     ) -> None:
         self._store = store
         self._settings = settings
@@ -49,6 +49,7 @@ class StoreObserver:
         self._written: dict[Key, Object] = {}
         self._parsed: dict[str, tuple[str, list[JobNodes]]] = {}
         self._views: dict[str, JobView] = {}
+        self._sightings = Sightings()
 
     @property
     def views(self) -> Mapping[str, JobView]:
@@ -59,13 +60,15 @@ class StoreObserver:
         """See ``scheduler_core.model.ports.Observer``."""
         now_s = self._clock()
         workflows, all_pods = self._all("Workflow"), self._all("Pod")
-        pods_by_key = pods.by_key(all_pods)
-        views = [pods_of(nodes, workflow, pods_by_key) for workflow in workflows for nodes in self._jobs(workflow)]
+        found = [(workflow, nodes) for workflow in workflows for nodes in self._jobs(workflow)]
+        pods_by_key = pods.by_key(pods.of_workflows(all_pods, {workflow["metadata"]["name"] for workflow, _ in found}))
+        views = [pods_of(nodes, workflow, pods_by_key) for workflow, nodes in found]
         self._forget({pods.uid(workflow) for workflow in workflows})
         nodes, levels = self._all("Node"), self._settings.topology_levels
         limits = Limits(settings=self._settings, gpus_by_type=gpus_by_type(cluster_of(nodes, OtherGpus(), levels)))
         said = self._reports.pull(_asked_drivers(views))
         self._views = {view.id: self._judged(view, limits, said, now_s) for view in views}
+        self._sightings.end_look(now_s)
         # Only now is it known whose requests are legal: the pods of the others count as foreign.
         cluster = cluster_of(nodes, other_gpus(all_pods, self._views.values()), levels)
         return Observation(
@@ -117,7 +120,34 @@ class StoreObserver:
             job = job_of(view, spec, status, now_s=now_s, segments_limit=self._settings.segments_limit)
         except InvalidValue as fault:
             return replace(view, refusal=str(fault))
-        return replace(view, job=job)
+        return replace(view, job=self._by_our_clock(job, now_s))
+
+    def _by_our_clock(self, job: Job, now_s: float) -> Job:
+        """The job with the moments from which its limits are counted as this process has seen them."""
+        seen, segment = self._sightings, (job.id, job.segment)
+        failures = tuple(self._failure(job.id, failure, now_s) for failure in job.failures)
+        if job.granted_s is None:
+            return replace(job, failures=failures)
+        return replace(
+            job,
+            failures=failures,
+            granted_s=seen.since_s(segment, job.granted_s, now_s),
+            driver_ended_s=job.driver_ended_s and seen.since_s((*segment, "driver"), job.driver_ended_s, now_s),
+            workers=tuple(
+                replace(
+                    worker,
+                    since_s=seen.since_s((*segment, worker.id), worker.since_s, now_s),
+                    done_s=worker.done_s and seen.since_s((*segment, worker.id, "done"), worker.done_s, now_s),
+                )
+                for worker in job.workers
+            ),
+        )
+
+    def _failure(self, job_id: str, failure: WorkerFailure, now_s: float) -> WorkerFailure:
+        """A worker's failure when we saw it; how long it had lived stays as others measured it."""
+        ended_s = self._sightings.since_s((job_id, failure.worker, "failed"), failure.ended_s, now_s)
+        lived_s = max(0.0, failure.ended_s - failure.started_s)
+        return replace(failure, started_s=ended_s - lived_s, ended_s=ended_s)
 
 
 def other_gpus(all_pods: Iterable[Object], views: Iterable[JobView]) -> OtherGpus:
@@ -132,8 +162,10 @@ def other_gpus(all_pods: Iterable[Object], views: Iterable[JobView]) -> OtherGpu
     foreign: Counter[str] = Counter()
     leaving: Counter[str] = Counter()
     for pod in all_pods:
+        if pods.has_ended(pod):
+            continue
         node, gpus, uid = pods.node_of(pod), pods.gpus(pod), pods.uid(pod)
-        if not node or not gpus or pods.has_ended(pod) or uid in ours:
+        if not node or not gpus or uid in ours:
             continue
         goes = pods.is_leaving(pod) or (pods.key_of_pod(pod).role == "worker" and uid not in refused)
         (leaving if goes else foreign)[node] += gpus

@@ -6,11 +6,11 @@ them, because a Workflow deleted and submitted again has the same name.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from scheduler_core.model.job import WorkerPhase
-from voda_flows.objects import POD_ENDED, Object
+from voda_flows.objects import POD_ENDED, Object, seconds
 
 GPU = "nvidia.com/gpu"
 HOSTNAME = "kubernetes.io/hostname"
@@ -65,6 +65,11 @@ def by_key(pods: Iterable[Object]) -> dict[PodKey, list[Object]]:
     return found
 
 
+def of_workflows(pods: Iterable[Object], names: Collection[str]) -> list[Object]:
+    """The pods of Workflows of these names, in whatever namespace."""
+    return [pod for pod in pods if (pod["metadata"].get("labels") or {}).get(WORKFLOW_LABEL) in names]
+
+
 def newest(pods: Mapping[PodKey, list[Object]], key: PodKey, owner_uid: str) -> Object | None:
     """The pod to go by for a key among those that a Workflow owns, or None."""
     return next((pod for pod in pods.get(key, ()) if is_owned(pod, owner_uid)), None)
@@ -93,6 +98,16 @@ def worker_phase(pod: Object) -> WorkerPhase:
 def has_ended(pod: Object) -> bool:
     """Whether its processes are gone."""
     return (pod.get("status") or {}).get("phase") in POD_ENDED
+
+
+def done_s(pod: Object) -> float | None:
+    """When its processes ended well, seconds since the epoch; None where they did not."""
+    status = pod.get("status") or {}
+    if status.get("phase") != "Succeeded":
+        return None
+    ends = [(row.get("state") or {}).get("terminated") or {} for row in status.get("containerStatuses") or ()]
+    known = [moment for end in ends if (moment := seconds(end.get("finishedAt")))]
+    return max(known, default=seconds(pod["metadata"].get("creationTimestamp")) or 1.0)
 
 
 def is_leaving(pod: Object) -> bool:

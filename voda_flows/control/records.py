@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import shutil
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from scheduler_core.model.params import Params
 from scheduler_core.model.plan import Announce
 from scheduler_core.model.target import Target
 from voda_flows.config import Settings
+from voda_flows.control.lease import EPOCH, Lease
+from voda_flows.objects import Object
 from voda_flows.report.history import HISTORY_MAP, ROWS
 from voda_flows.store import ObjectStore
 from voda_flows.wire import encode, to_json
@@ -46,12 +49,14 @@ class Records:
         store: Where the history is.
         settings: Namespace and bounds.
         folder: Where records go, None for nowhere.
+        lease: Who writes the history; one that was taken over meanwhile writes no more.
     """
 
-    def __init__(self, store: ObjectStore, settings: Settings, folder: Path | None) -> None:
+    def __init__(self, store: ObjectStore, settings: Settings, folder: Path | None, lease: Lease | None = None) -> None:
         self._store = store
         self._settings = settings
         self._folder = folder
+        self._lease = lease
         self._fault = ""
 
     def keep(self, result: CycleResult, before: Target, params: Params) -> bool:
@@ -87,15 +92,25 @@ class Records:
             place.mkdir(parents=True)
             (place / "observation.json").write_text(to_json(result.observation) + "\n", encoding="utf-8")
             (place / "decision.json").write_text(_decision_text(result, start) + "\n", encoding="utf-8")
-            for old in present[: max(0, len(present) + 1 - self._settings.records)]:
-                shutil.rmtree(self._folder / f"{old:08d}", ignore_errors=True)
+            self._forget(self._folder, present)
         except (OSError, ValueError) as fault:
             log.warning("record=lost folder=%s fault=%r", self._folder, str(fault))
+
+    def _forget(self, folder: Path, present: list[int]) -> None:
+        """Take away the oldest where they are too many, or too old."""
+        too_many = max(0, len(present) + 1 - self._settings.records)
+        oldest_s = time.time() - self._settings.records_age_s
+        for place, number in enumerate(present):
+            old = folder / f"{number:08d}"
+            if place >= too_many and old.stat().st_mtime >= oldest_s:
+                return
+            shutil.rmtree(old, ignore_errors=True)
 
     def _append(self, row: Mapping[str, Any]) -> None:
         namespace = self._settings.namespace
         try:
             found = self._store.get("ConfigMap", namespace, HISTORY_MAP)
+            self._check_epoch(found)
             rows = [*json.loads((found.get("data") or {}).get(ROWS) or "[]"), row]
             change = {"data": {ROWS: bounded(rows, self._settings.history_rows)}}
             version = found["metadata"]["resourceVersion"]
@@ -107,9 +122,26 @@ class Records:
         except (Conflict, ValueError) as fault:
             log.warning("history=lost fault=%r", str(fault))
 
+    def fence(self, lease: Lease) -> None:
+        """Tell older holders of the Lease that the history is not theirs any more."""
+        namespace = self._settings.namespace
+        try:
+            found = self._store.get("ConfigMap", namespace, HISTORY_MAP)
+        except NotFound:
+            metadata = {"name": HISTORY_MAP, "namespace": namespace, "annotations": {EPOCH: str(lease.epoch)}}
+            self._store.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {ROWS: "[]"}})
+            return
+        lease.confirm()
+        lease.fence([found])
+
+    def _check_epoch(self, found: Object) -> None:
+        epoch = int((found["metadata"].get("annotations") or {}).get(EPOCH) or 0)
+        if self._lease is not None and epoch > self._lease.epoch:
+            raise Conflict(f"ConfigMap {HISTORY_MAP}: expected epoch {self._lease.epoch} at most, got {epoch}")
+
 
 def history_row(result: CycleResult) -> dict[str, Any]:
-    """A round as one row of the history; words on gates are left out."""
+    """A round as one row of the history; words on gates are no actions, they tell places in the queue."""
     decision, target = result.decision, result.decision.target
     names = {job.id: _name(job.spec.workflow, job.spec.name) for job in result.observation.jobs}
     actions = [
@@ -125,6 +157,11 @@ def history_row(result: CycleResult) -> dict[str, Any]:
         "gpus": {names[job_id]: gpus for job_id, gpus in target.allocation.gpus_by_job.items() if job_id in names},
         "disturbed": [names.get(job_id, job_id) for job_id in decision.disturbed],
         "actions": actions,
+        "queued": {
+            names.get(action.job_id, action.job_id): action.message
+            for action in result.done
+            if isinstance(action, Announce)
+        },
         "conflicts": {names.get(job_id, job_id): why for job_id, why in result.conflicts.items()},
         "fault": result.fault or decision.fault,
     }
@@ -144,6 +181,7 @@ def _decision_text(result: CycleResult, start: Mapping[str, Any]) -> str:
     """What it started from, and what was decided, planned and done."""
     body = {
         **start,
+        "time_s": result.observation.now_s,
         "decision": encode(result.decision),
         "plan": encode(result.plan),
         "done": encode(result.done),

@@ -9,7 +9,7 @@ import http.client
 import json
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from voda_flows.control.pods import DRIVER_PORT
@@ -18,7 +18,7 @@ from voda_flows.control.pods import DRIVER_PORT
 ANSWER_LIMIT_S = 0.5
 _MAX_ASKED_AT_ONCE = 16
 #: States of a worker that trains no more.
-_LEAVING = ("draining", "gone")
+_LEAVING = ("draining", "gone", "failed")
 #: States of a driver that trains no more.
 _ENDING = ("stopping", "done", "failed")
 
@@ -35,6 +35,8 @@ class DriverStatus:
         world_size: Ranks training.
         samples_per_s: Speed of the last interval.
         leaving: Ids of workers that it dropped or lost.
+        states: What it calls its workers, by id: ``running``, ``restarting``, ``draining`` or ``gone``.
+        restarts: How often it has started a worker's rank anew, by id.
         ending: Whether its training is over or about to be, so that no other document is of use.
     """
 
@@ -45,6 +47,8 @@ class DriverStatus:
     world_size: int = 0
     samples_per_s: float = 0.0
     leaving: frozenset[str] = frozenset()
+    states: Mapping[str, str] = field(default_factory=dict)
+    restarts: Mapping[str, int] = field(default_factory=dict)
     ending: bool = False
 
 
@@ -87,6 +91,7 @@ def _ask(address: str, port: int, limit_s: float) -> DriverStatus:
     """What one driver says of itself, nothing where it does not answer."""
     try:
         said = _get(address, port, limit_s, "/status")
+        workers = said.get("workers") or {}
         return DriverStatus(
             driver_uid=str(said.get("driver_uid") or ""),
             generation=int(_number(said.get("generation"))),
@@ -94,9 +99,9 @@ def _ask(address: str, port: int, limit_s: float) -> DriverStatus:
             step=int(_number(said.get("step"))),
             world_size=int(_number(said.get("world_size"))),
             samples_per_s=_number(said.get("samples_per_s")),
-            leaving=frozenset(
-                worker_id for worker_id, row in (said.get("workers") or {}).items() if row.get("state") in _LEAVING
-            ),
+            leaving=frozenset(worker_id for worker_id, row in workers.items() if row.get("state") in _LEAVING),
+            states={worker_id: str(row.get("state") or "") for worker_id, row in workers.items()},
+            restarts={worker_id: int(_number(row.get("restarts"))) for worker_id, row in workers.items()},
             ending=said.get("state") in _ENDING,
         )
     except (OSError, http.client.HTTPException, ValueError, AttributeError):

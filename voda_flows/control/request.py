@@ -7,8 +7,10 @@ wrong is said at once. Values that hold ``{{`` are not known before the step run
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from scheduler_core.errors import InvalidValue
 from scheduler_core.model.job import JobSpec
@@ -23,6 +25,7 @@ LAUNCHERS = ("horovod",)
 _DRIVERS = 1
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_LONGEST = 253
 _INTEGER = re.compile(r"[+-]?[0-9]{1,9}")
 _SMALLEST = {
     "min-gpus": 1,
@@ -33,7 +36,24 @@ _SMALLEST = {
     "retry-limit": 0,
     "restart-limit": 0,
 }
+_FAULTS, _SHOWN = 10, 400  # of a message: it ends up in the Workflow's status
 _DEFAULTS = {row.name: row.default for row in PARAMETERS}
+
+
+class Fault(NamedTuple):
+    """Something that is not legal."""
+
+    name: str
+    """The parameter, or ``parallelism`` for the Workflow's own."""
+    text: str
+
+
+class Step(NamedTuple):
+    """A training step of a document."""
+
+    path: str
+    """Where it stands."""
+    parameters: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +100,11 @@ class Asked:
     def name(self) -> str:
         """The job's name within its Workflow."""
         return self.text("job-name")
+
+    @property
+    def given_name(self) -> str:
+        """The name that its user gave; ``jobs.py`` sets the second of two steps of one name apart by its node."""
+        return self.name.partition("@")[0]
 
     def text(self, name: str) -> str:
         """A parameter's value or default; empty where it has none."""
@@ -132,12 +157,13 @@ def check_request(asked: Asked, limits: Limits) -> None:
     """Refuse what is not legal.
 
     Raises:
-        InvalidValue: Naming the job and everything that is wrong with it.
+        InvalidValue: Naming the job and everything that is wrong with it; its path is the first wrong parameter's name.
     """
     faults = [*_check_names(asked), *_check_numbers(asked), *_check_bounds(asked)]
     faults += [*_check_cluster(asked, limits), *_check_queue(asked, limits)]
     if faults:
-        raise InvalidValue(f"job {asked.workflow}/{asked.name}: {'; '.join(faults)}")
+        said = "; ".join(textwrap.shorten(fault.text, _SHOWN, placeholder=" ...") for fault in faults[:_FAULTS])
+        raise InvalidValue(f"job {asked.workflow}/{asked.name}: {said}", path=faults[0].name)
 
 
 def check_submission(workflow: Object, limits: Limits) -> None:
@@ -148,24 +174,73 @@ def check_submission(workflow: Object, limits: Limits) -> None:
         limits: What its requests are measured against.
 
     Raises:
-        InvalidValue: Naming the first job that is not legal.
+        InvalidValue: Naming the first job that is not legal, with the path of what is wrong.
     """
+    names: dict[str, str] = {}
+    for step, asked in _asked(workflow):
+        try:
+            check_request(asked, limits)
+        except InvalidValue as wrong:
+            raise InvalidValue(str(wrong), path=_path(step, wrong.path)) from wrong
+        if asked.name in names and not asked.is_open("job-name"):
+            said = f"job {asked.workflow}/{asked.name}: {twice(asked.name)}"
+            raise InvalidValue(said, path=_path(step, "job-name"))
+        names[asked.name] = step.path
+
+
+def remarks(workflow: Object, limits: Limits) -> list[str]:
+    """What is legal, and yet will not be as its author may expect: sizes that this cluster does not have.
+
+    Args:
+        workflow: Its raw document.
+        limits: What its requests are measured against.
+
+    Returns:
+        A sentence each.
+    """
+    return [text for _, asked in _asked(workflow) if (text := _beyond(asked, limits))]
+
+
+def _beyond(asked: Asked, limits: Limits) -> str:
+    """What becomes of a request for more than the cluster has; empty where it is not one."""
+    kinds, kind = limits.gpus_by_type, asked.text("gpu-type")
+    low, high = asked.number("min-gpus") or 0, asked.number("max-gpus") or 0
+    if not kinds or asked.is_open("gpu-type") or (kind and kind not in kinds):
+        return ""
+    total = kinds[kind] if kind else sum(kinds.values())
+    has = f"the cluster has {total}{f' of {kind}' if kind else ''}"
+    if low > total:
+        return f"job {asked.workflow}/{asked.name}: min-gpus is {low} and {has}: it waits until there are more"
+    if high > total:
+        return f"job {asked.workflow}/{asked.name}: max-gpus is {high} and {has}: it gets {total} at most"
+    return ""
+
+
+def _asked(workflow: Object) -> Iterator[tuple[Step, Asked]]:
+    """The training steps of a document, and what each asks for."""
     metadata, spec = workflow.get("metadata") or {}, workflow.get("spec") or {}
-    names: list[str] = []
-    for parameters in _training_steps(spec):
-        asked = Asked(
-            workflow_uid="",
-            namespace=metadata.get("namespace") or "default",
-            workflow=metadata.get("name") or metadata.get("generateName") or "",
-            parameters=parameters,
-            parallelism=spec.get("parallelism"),
+    parallelism = spec.get("parallelism")
+    for step in _training_steps(spec):
+        yield (
+            step,
+            Asked(
+                workflow_uid="",
+                namespace=metadata.get("namespace") or "default",
+                workflow=metadata.get("name") or metadata.get("generateName") or "",
+                parameters=step.parameters,
+                parallelism=parallelism if isinstance(parallelism, int) else None,
+            ),
         )
-        check_request(asked, limits)
-        if not asked.is_open("job-name"):
-            names.append(asked.name)
-    for name in names:
-        if names.count(name) > 1:
-            raise InvalidValue(f"job {metadata.get('name') or ''}/{name}: {twice(name)}")
+
+
+def _path(step: Step, name: str) -> str:
+    """Where a parameter of a training step stands: its value, its name where there is no such, else all arguments."""
+    if name == "parallelism":
+        return f"spec.{name}"
+    names = list(step.parameters)
+    field = "value" if name in _DEFAULTS else "name"
+    arguments = f"{step.path}.arguments"
+    return f"{arguments}.parameters[{names.index(name)}].{field}" if name in names else arguments
 
 
 def twice(name: str) -> str:
@@ -182,20 +257,27 @@ def strange_names(spec: Object) -> dict[str, str]:
     Returns:
         Their values by name.
     """
-    given = {name: text for parameters in _training_steps(spec) for name, text in parameters.items()}
+    given = {name: text for step in _training_steps(spec) for name, text in step.parameters.items()}
     return {name: text for name, text in given.items() if name not in _DEFAULTS}
 
 
-def _training_steps(spec: Object) -> Iterator[dict[str, str]]:
-    """The parameters of every training step that the document shows."""
+def _training_steps(spec: Object) -> Iterator[Step]:
+    """Every training step that the document shows."""
     if (spec.get("workflowTemplateRef") or {}).get("name") == JOB_TEMPLATE:
-        yield _texts(spec)
-    for template in spec.get("templates") or ():
-        steps = [step for group in template.get("steps") or () for step in group]
-        for step in steps + ((template.get("dag") or {}).get("tasks") or []):
+        yield Step("spec", _texts(spec))
+    for number, template in enumerate(spec.get("templates") or ()):
+        for path, step in _steps(template):
             called = step.get("templateRef") or {}
             if called.get("name") == JOB_TEMPLATE and called.get("template") == JOB_ENTRYPOINT:
-                yield _texts(step)
+                yield Step(f"spec.templates[{number}].{path}", _texts(step))
+
+
+def _steps(template: Object) -> Iterator[tuple[str, Object]]:
+    """The steps and tasks of a template, each with its path in it."""
+    for index, group in enumerate(template.get("steps") or ()):
+        yield from ((f"steps[{index}][{number}]", step) for number, step in enumerate(group))
+    for index, task in enumerate((template.get("dag") or {}).get("tasks") or ()):
+        yield f"dag.tasks[{index}]", task
 
 
 def _texts(holder: Object) -> dict[str, str]:
@@ -203,74 +285,76 @@ def _texts(holder: Object) -> dict[str, str]:
     return {row["name"]: str(row["value"]) if "value" in row else "{{}}" for row in rows}
 
 
-def _check_names(asked: Asked) -> Iterator[str]:
-    for name in sorted(set(asked.parameters) - set(_DEFAULTS)):
-        yield f"expected a parameter of {JOB_TEMPLATE}, got {name!r}{near_miss(name, _DEFAULTS)}"
+def _check_names(asked: Asked) -> Iterator[Fault]:
+    for name in sorted(set(asked.parameters) - set(_DEFAULTS))[:_FAULTS]:
+        yield Fault(name, f"expected a parameter of {JOB_TEMPLATE}, got {name!r}{near_miss(name, _DEFAULTS)}")
     for name in ("command", "volume"):
         if not asked.text(name).strip():
-            yield f"expected {name} to be given, got none"
+            yield Fault(name, f"expected {name} to be given, got none")
     volume = asked.text("volume").strip()
-    if volume and not asked.is_open("volume") and not _NAME.fullmatch(volume):
-        yield f"expected volume to be a claim's name of lower-case letters, digits, '-' and '.', got {volume!r}"
+    if volume and not asked.is_open("volume") and (len(volume) > _LONGEST or not _NAME.fullmatch(volume)):
+        said = f"expected volume to be a claim's name of lower-case letters, digits, '-' and '.', got {volume!r}"
+        yield Fault("volume", said)
+    if ".." in asked.text("workdir").split("/"):
+        yield Fault("workdir", f"expected workdir to be a path without '..', got {asked.text('workdir')!r}")
     if not asked.is_open("job-name") and not _LABEL.fullmatch(asked.name):
-        yield f"expected job-name of at most 63 lower-case letters, digits and '-', got {asked.name!r}"
+        said = f"expected job-name of at most 63 lower-case letters, digits and '-', got {asked.name!r}"
+        yield Fault("job-name", said)
     launcher = asked.text("launcher")
     if not asked.is_open("launcher") and launcher not in LAUNCHERS:
-        yield f"expected launcher out of {', '.join(LAUNCHERS)}, got {launcher!r}"
+        yield Fault("launcher", f"expected launcher out of {', '.join(LAUNCHERS)}, got {launcher!r}")
 
 
-def _check_numbers(asked: Asked) -> Iterator[str]:
+def _check_numbers(asked: Asked) -> Iterator[Fault]:
     for name, smallest in _SMALLEST.items():
         number = asked.number(name)
         if not asked.is_open(name) and (number is None or number < smallest):
-            yield f"expected {name} to be a whole number >= {smallest}, got {asked.text(name)!r}"
+            yield Fault(name, f"expected {name} to be a whole number >= {smallest}, got {asked.text(name)!r}")
 
 
-def _check_bounds(asked: Asked) -> Iterator[str]:
+def _check_bounds(asked: Asked) -> Iterator[Fault]:
     low, high, step = (asked.number(name) for name in ("min-gpus", "max-gpus", "gpus-per-worker"))
     if low and high and low > high:
-        yield f"expected min-gpus <= max-gpus, got {low} and {high}"
+        yield Fault("min-gpus", f"expected min-gpus <= max-gpus, got {low} and {high}")
     for name, gpus in (("min-gpus", low), ("max-gpus", high)):
         if gpus and step and step > 0 and gpus % step:
-            yield f"expected {name} in multiples of gpus-per-worker {step}, got {gpus}"
+            yield Fault(name, f"expected {name} in multiples of gpus-per-worker {step}, got {gpus}")
     if high and step and step > 0 and asked.parallelism is not None:
         pods = high // step + _DRIVERS
         if asked.parallelism < pods:
-            yield (
+            yield Fault(
+                "parallelism",
                 f"expected the Workflow's parallelism to be at least {pods} (max-gpus in workers, and a driver), "
-                f"got {asked.parallelism}"
+                f"got {asked.parallelism}",
             )
 
 
-def _check_cluster(asked: Asked, limits: Limits) -> Iterator[str]:
-    kinds, kind, low = limits.gpus_by_type, asked.text("gpu-type"), asked.number("min-gpus")
-    if not kinds or asked.is_open("gpu-type"):
-        return
-    if kind and kind not in kinds:
-        yield f"expected a gpu-type of this cluster, got {kind!r}{near_miss(kind, kinds)}"
-        return
-    total = kinds[kind] if kind else sum(kinds.values())
-    if low and low > total:
-        of_kind = f" of {kind}" if kind else ""
-        yield f"expected min-gpus of at most {total}, all that the cluster has{of_kind}, got {low}"
+def _check_cluster(asked: Asked, limits: Limits) -> Iterator[Fault]:
+    kinds, kind = limits.gpus_by_type, asked.text("gpu-type")
+    if kinds and kind and not asked.is_open("gpu-type") and kind not in kinds:
+        known = [one for one in kinds if one]
+        meant = near_miss(kind, known) if known else "; its nodes have no label nvidia.com/gpu.product"
+        yield Fault("gpu-type", f"expected a gpu-type of this cluster, got {kind!r}{meant}")
 
 
-def _check_queue(asked: Asked, limits: Limits) -> Iterator[str]:
+def _check_queue(asked: Asked, limits: Limits) -> Iterator[Fault]:
     name, priority = asked.text("queue"), _priority(asked, limits)
     if not asked.is_open("priority") and priority is None:
         classes = limits.settings.priority_classes
         text = asked.text("priority")
-        yield f"expected priority to be a class or a whole number, got {text!r}{near_miss(text, classes)}"
+        said = f"expected priority to be a class or a whole number, got {text!r}{near_miss(text, classes)}"
+        yield Fault("priority", said)
     if asked.is_open("queue"):
         return
     queue = limits.queues.get(name)
     if queue is None:
-        yield f"expected a queue that exists, got {name!r}{near_miss(name, limits.queues)}"
+        yield Fault("queue", f"expected a queue that exists, got {name!r}{near_miss(name, limits.queues)}")
         return
     if queue.namespaces and asked.namespace not in queue.namespaces:
-        yield f"expected a namespace that queue {name!r} is open to, got {asked.namespace!r}"
+        yield Fault("queue", f"expected a namespace that queue {name!r} is open to, got {asked.namespace!r}")
     if priority is not None and queue.max_priority is not None and priority > queue.max_priority:
-        yield f"expected a priority of at most {queue.max_priority} in queue {name!r}, got {priority}"
+        said = f"expected a priority of at most {queue.max_priority} in queue {name!r}, got {priority}"
+        yield Fault("priority", said)
 
 
 def _priority(asked: Asked, limits: Limits) -> int | None:

@@ -24,8 +24,10 @@ from scheduler_core.errors import Conflict, InvalidValue, VodaError
 from scheduler_core.model.decision import CycleResult
 from scheduler_core.model.params import Params
 from voda_flows.config import DEFAULT_NAMESPACE, NAMESPACE_VARIABLE, Settings
+from voda_flows.control.decider import ProcessDecider
 from voda_flows.control.enforce import StoreEnforcer
 from voda_flows.control.lease import POD, Lease
+from voda_flows.control.metrics import Metrics, metrics_file
 from voda_flows.control.observe import StoreObserver, is_changing
 from voda_flows.control.records import Records, records_folder
 from voda_flows.control.reports import Reports
@@ -68,11 +70,13 @@ class Place:
         namespace: Its own.
         identity: Who it is, for the Lease.
         records: Folder for records, None for none.
+        metrics: File for metrics, None for none.
     """
 
     namespace: str = DEFAULT_NAMESPACE
     identity: str
     records: Path | None = None
+    metrics: Path | None = None
 
 
 class Scheduler:
@@ -91,7 +95,10 @@ class Scheduler:
         self._lease = Lease(store=store, namespace=place.namespace, identity=place.identity)
         self._reports = Reports()
         self._settings = SettingsSource(store, place.namespace)
-        self._parts = self._wire(self._settings.changed() or Settings(namespace=place.namespace))
+        settings = self._settings.changed() or Settings(namespace=place.namespace)
+        self._decider = ProcessDecider(settings.policy_limit_s)
+        self._metrics = Metrics(place.metrics)
+        self._parts = self._wire(settings)
         self._held = False
 
     def run(self, end_s: float, stop: threading.Event) -> None:
@@ -129,6 +136,7 @@ class Scheduler:
         """Give the Lease back and let go of threads."""
         if self._held:
             self._lease.give_back()
+        self._decider.close()
         self._reports.close()
 
     def _guarded_round(self) -> float:
@@ -145,8 +153,8 @@ class Scheduler:
         if not self._held:
             return self._pace.heartbeat_s
         self._follow_settings()
-        if self._lease.unclean:
-            self._take_over()
+        if self._lease.unclean and not self._took_over():
+            return self._pace.gap_s
         result = self._round()
         return (
             self._pace.changing_s if result is None or is_changing(result.observation.jobs) else self._pace.heartbeat_s
@@ -154,12 +162,14 @@ class Scheduler:
 
     def _round(self) -> CycleResult | None:
         """One cycle, None where somebody else replaced the target meanwhile."""
-        parts = self._parts
+        parts, began_s = self._parts, time.monotonic()
         try:
-            result = run_cycle(parts.observer, parts.enforcer, parts.targets, parts.params)
+            self._decider.begin_round()
+            result = run_cycle(parts.observer, parts.enforcer, parts.targets, parts.params, self._decider)
         except Conflict as moved:
             log.info("round=again why=%r", str(moved))
             return None
+        self._metrics.note(result, parts.targets.loaded, time.monotonic() - began_s)
         if parts.records.keep(result, parts.targets.loaded, parts.params):
             log.info(
                 "round=done decision=%d kind=%s jobs=%d actions=%d conflicts=%d fault=%r",
@@ -172,11 +182,24 @@ class Scheduler:
             )
         return result
 
+    def _took_over(self) -> bool:
+        """Whether the holder before us can write nothing any more; False where we are not the holder either."""
+        try:
+            self._take_over()
+        except Conflict as lost:
+            log.warning("lease=lost why=%r", str(lost))
+            self._held = False
+        return self._held
+
     def _take_over(self) -> None:
         """Make stale whatever the holder before us may still want to write."""
         self._parts.observer.observe()
         views = self._parts.observer.views.values()
-        count = self._lease.fence([body for view in views for body in (view.workflow, view.driver) if body])
+        bodies = [body for view in views for body in (view.workflow, view.driver, *view.pod_by_worker.values()) if body]
+        self._lease.confirm()
+        count = self._lease.fence(bodies)
+        self._parts.targets.fence(self._lease)
+        self._parts.records.fence(self._lease)
         self._lease.unclean = False
         log.info("lease=fenced epoch=%d objects=%d", self._lease.epoch, count)
 
@@ -192,12 +215,13 @@ class Scheduler:
             log.info("settings=read policy=%s", settings.policy)
 
     def _wire(self, settings: Settings) -> _Parts:
+        self._decider.limit_s = settings.policy_limit_s
         observer = StoreObserver(self._store, settings, self._reports)
         return _Parts(
             observer=observer,
             enforcer=StoreEnforcer(self._store, observer),
-            targets=StoredTarget(self._store, self._place.namespace),
-            records=Records(self._store, settings, self._place.records),
+            targets=StoredTarget(self._store, self._place.namespace, self._lease),
+            records=Records(self._store, settings, self._place.records, self._lease),
             params=Params(
                 policy=settings.policy,
                 decide_interval_s=settings.decide_interval_s,
@@ -273,6 +297,7 @@ def main(arguments: list[str] | None = None) -> int:
             namespace=os.environ.get(NAMESPACE_VARIABLE) or DEFAULT_NAMESPACE,
             identity=identity,
             records=records_folder(os.environ),
+            metrics=metrics_file(os.environ),
         )
         scheduler = Scheduler(open_store(), place)
         try:

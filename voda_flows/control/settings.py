@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from scheduler_core.errors import NotFound
+from scheduler_core.errors import Conflict, NotFound
 from voda_flows.config import CONFIG_MAP, DEFAULT_NAMESPACE, Settings
 from voda_flows.store import ObjectStore
 
@@ -68,4 +68,7 @@ def configure(store: ObjectStore, values: Mapping[str, str], *, where: str) -> N
         store.merge_patch("ConfigMap", DEFAULT_NAMESPACE, CONFIG_MAP, {"data": dict(values)})
     except NotFound:
         Settings.from_strings(values, where=where)
-        store.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": dict(values)})
+        try:
+            store.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": dict(values)})
+        except Conflict:  # somebody else made it meanwhile
+            configure(store, values, where=where)

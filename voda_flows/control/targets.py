@@ -6,6 +6,7 @@ import logging
 
 from scheduler_core.errors import InvalidValue, NotFound
 from scheduler_core.model.target import Target
+from voda_flows.control.lease import EPOCH, Lease
 from voda_flows.objects import Object
 from voda_flows.store import ObjectStore
 from voda_flows.wire import from_json, to_json
@@ -22,18 +23,26 @@ class StoredTarget:
     Args:
         store: Where it is kept.
         namespace: The scheduler's own.
+        lease: What gives the right to decide on it, None for readers.
     """
 
-    def __init__(self, store: ObjectStore, namespace: str) -> None:
+    def __init__(self, store: ObjectStore, namespace: str, lease: Lease | None = None) -> None:
         self._store = store
         self._namespace = namespace
+        self._lease = lease
         self._seen: Object | None = None
         self.loaded = Target()
         """What ``load`` gave last."""
 
     def load(self) -> Target:
-        """See ``scheduler_core.model.ports.TargetStore``; one that cannot be read counts as none."""
+        """See ``scheduler_core.model.ports.TargetStore``; one that cannot be read counts as none.
+
+        Raises:
+            Conflict: The Lease was lost meanwhile: what was observed must not be decided on.
+        """
         self.loaded = self._read()
+        if self._lease is not None:
+            self._lease.confirm()
         return self.loaded
 
     def save(self, target: Target) -> None:
@@ -53,6 +62,18 @@ class StoredTarget:
         self._seen = self._store.merge_patch(
             "ConfigMap", self._namespace, TARGET_MAP, {"data": data}, resource_version=version
         )
+
+    def fence(self, lease: Lease) -> None:
+        """Make the version that an older holder of the Lease may know stale, even that there was none."""
+        try:
+            found = self._store.get("ConfigMap", self._namespace, TARGET_MAP)
+        except NotFound:
+            metadata = {"name": TARGET_MAP, "namespace": self._namespace, "annotations": {EPOCH: str(lease.epoch)}}
+            data = {_KEY: to_json(Target())}
+            self._store.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
+            return
+        lease.confirm()
+        lease.fence([found])
 
     def _read(self) -> Target:
         try:

@@ -19,6 +19,10 @@ from voda_flows.control.request import Limits, read_request
 from voda_flows.objects import Object, seconds
 from voda_flows.wire import AllocationDocument, read_document
 
+#: Failures of workers are told to the core for so long, and so many of them at most.
+_FAILURES_S = 3_600.0
+_FAILURES_MOST = 50
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobView:
@@ -76,7 +80,7 @@ def requested(view: JobView, limits: Limits) -> JobSpec:
         InvalidValue: It is not legal; the text that its user is shown.
     """
     if view.nodes.fault:
-        raise InvalidValue(f"job {view.nodes.asked.workflow}/{view.nodes.asked.name}: {view.nodes.fault}")
+        raise InvalidValue(f"job {view.nodes.asked.workflow}/{view.nodes.asked.given_name}: {view.nodes.fault}")
     return read_request(view.nodes.asked, limits)
 
 
@@ -108,10 +112,12 @@ def job_of(view: JobView, spec: JobSpec, status: DriverStatus, *, now_s: float, 
         grow_gate_open=bool(nodes.grow_gate),
         started_s=nodes.started_s,
         granted_s=nodes.granted_s,
+        driver_ended_s=nodes.driver_ended_s,
         attained_gpu_s=sum(
             row.gpus * max(0.0, (now_s if row.end_s is None else row.end_s) - row.start_s) for row in nodes.spent
         ),
         retries=nodes.retries,
+        failures=tuple(one for one in nodes.failures if now_s - one.ended_s < _FAILURES_S)[-_FAILURES_MOST:],
         held=nodes.held,
         pinned=nodes.is_spent(segments_limit),
         progress=Progress(
@@ -165,6 +171,7 @@ def _worker(granted: Granted, pod: Object | None, said: DriverStatus) -> Worker:
     else:
         phase = WorkerPhase.ENDED if granted.node_ended else WorkerPhase.GRANTED
         created_s = 0.0
+    done_s = granted.done_s or (pods.done_s(pod) if pod is not None else None)
     return Worker(
         id=granted.worker.id,
         node=granted.worker.node,
@@ -172,4 +179,5 @@ def _worker(granted: Granted, pod: Object | None, said: DriverStatus) -> Worker:
         phase=phase,
         address=pods.address(pod) if pod else "",
         since_s=max(granted.since_s, created_s),
+        done_s=done_s or 0.0,
     )

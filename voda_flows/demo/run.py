@@ -90,7 +90,7 @@ class Director:
         file = self.root / "templates" / "examples" / f"{act.example}.yaml"
         found, _ = documents.parse(file.read_text(encoding="utf-8"), source=file.name)
         for ready in prepare.prepared(found, prepare.Wishes(parameters={}), workdir=self.root):
-            prepare.apply(self.store, ready)
+            prepare.apply(self.store, ready.body)
         self.submitted.append(act.example)
         self.since_s = self.clock()
         self.notes.append(f"{act.told}{f' (not seen in {PATIENCE_S:g} s: submitted anyway)' if late else ''}")

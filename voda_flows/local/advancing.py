@@ -13,11 +13,14 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
 
-from scheduler_core.errors import Conflict, NotFound
+from scheduler_core.errors import Conflict, InvalidValue, NotFound
+from voda_flows.local import logs
 from voda_flows.local.argo import Advance, TemplateSource, advance
+from voda_flows.local.cron import LABEL as CRON_LABEL
 from voda_flows.local.kubelet import END, WORKFLOW
 from voda_flows.local.store import LocalStore
-from voda_flows.objects import POD_ENDED, Key, Object, format_time
+from voda_flows.local.trouble import is_trouble
+from voda_flows.objects import POD_ENDED, WORKFLOW_ENDED, Key, Object, format_time
 
 Place = tuple[str, str]
 """(namespace, name) of a Workflow."""
@@ -35,6 +38,7 @@ class Workflows:
         self._go_on = go_on
         self._done: dict[str, Versions] = {}
         self._again: dict[str, datetime] = {}
+        self._settled: tuple[dict[Key, Object], dict[Key, Object]] = ({}, {})
 
     def advance(self, now: datetime) -> set[Place]:
         """Advance every Workflow that changed, or whose time has come.
@@ -42,22 +46,39 @@ class Workflows:
         Returns:
             Those that have not taken note of their pods yet, since somebody else changed them meanwhile.
         """
+        workflows, pods = self.store.snapshot("Workflow"), self.store.snapshot("Pod")
+        due = self.due()
+        if self._settled[0] is workflows and self._settled[1] is pods and (due is None or now < due):
+            return set()  # what changed in the store is none of theirs
         pods_by_place: dict[Place, dict[str, Object]] = defaultdict(dict)
-        for key, pod in self.store.snapshot("Pod").items():
+        for key, pod in pods.items():
             name = (pod["metadata"].get("labels") or {}).get(WORKFLOW)
             pods_by_place[(key.namespace, name or "")][key.name] = pod
-        workflows = self.store.snapshot("Workflow")
         unseen = {
             (key.namespace, key.name)
             for key, workflow in workflows.items()
             if not self._look(key, workflow, pods_by_place[(key.namespace, key.name)], now)
         }
         self._forget({workflow["metadata"]["uid"] for workflow in workflows.values()})
+        self._settled = ({}, {}) if unseen else (workflows, pods)
         return unseen
+
+    def look_again(self) -> None:
+        """Look at every Workflow in the next round, whatever was known of it."""
+        self._done.clear()
+        self._settled = ({}, {})
 
     def due(self) -> datetime | None:
         """When the next Workflow is to be looked at though nothing changes."""
         return min(self._again.values(), default=None)
+
+    def has_open(self) -> bool:
+        """Whether a Workflow of a user has not ended; runs of cron workflows wait for no limit of theirs."""
+        return any(
+            (workflow.get("status") or {}).get("phase") not in WORKFLOW_ENDED
+            and CRON_LABEL not in (workflow["metadata"].get("labels") or {})
+            for workflow in self.store.snapshot("Workflow").values()
+        )
 
     def _look(self, key: Key, workflow: Object, pods: Mapping[str, Object], now: datetime) -> bool:
         """Deal with one Workflow; false where that has to be repeated."""
@@ -71,18 +92,33 @@ class Workflows:
             return True
         self._again.pop(uid, None)
         step = self._next(workflow, pods, now)
-        if not self._commit(key, workflow, step):
+        try:
+            is_kept = self._commit(key, workflow, step)
+        except InvalidValue as error:  # a pod of it that cannot be
+            is_kept = self._commit(key, workflow, _in_error(workflow, pods, str(error), now))
+        if not is_kept:
             return False
+        if step.is_expired:
+            self._expire(key, workflow)
         if step.again_s is not None:
             self._again[uid] = now + timedelta(seconds=step.again_s)
         self._done[uid] = versions
         return True
+
+    def _expire(self, key: Key, workflow: Object) -> None:
+        """Delete a Workflow whose time after its end is over; one that was started again meanwhile stays."""
+        metadata = workflow["metadata"]
+        with suppress(Conflict, NotFound):
+            self.store.delete(*key, uid=metadata["uid"], version=metadata["resourceVersion"])
+            log.info("workflow=%s/%s has had its time, it goes", key.namespace, key.name)
 
     def _next(self, workflow: Object, pods: Mapping[str, Object], now: datetime) -> Advance:
         """The Workflow's next state; one that cannot be dealt with ends there, and disturbs no other."""
         try:
             return self._go_on(workflow, pods, self._template, now)
         except Exception as error:
+            if is_trouble(error):
+                raise  # the store's, not the Workflow's: the round is repeated
             log.exception(
                 "workflow=%s/%s cannot go on", workflow["metadata"]["namespace"], workflow["metadata"]["name"]
             )
@@ -109,6 +145,7 @@ class Workflows:
             self._delete_pod(key.namespace, name)
         if not pods:
             self.store.remove(key, uid=workflow["metadata"]["uid"])
+            logs.forget(self.store.home, workflow["metadata"]["uid"])
             log.info("workflow=%s/%s removed", key.namespace, key.name)
         return True
 

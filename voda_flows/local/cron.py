@@ -1,46 +1,44 @@
 """Cron workflows: which child is due now, and when to look again. Pure; the engine does what it says.
 
-Schedules have five fields (``cronsim``, Debian's rules: what falls into the hour that summer time skips runs once right
-after it, what falls into the hour that comes twice runs once), or are ``@every 90s``, ``@hourly`` and the like.
-Names, labels and policies are Argo's. A tick that could not run at its time (the engine was down, ``Forbid`` kept it
-back) is made up for within ``startingDeadlineSeconds``, only the latest of them.
+Names, labels and policies are Argo's; when a schedule comes up is ``schedule.py``'s. A tick that could not run at its
+time (the engine was down, ``Forbid`` kept it back) is made up for within ``startingDeadlineSeconds``: only the latest
+of them, and only of a cron workflow that has run before with the schedules that it has now.
+
+A clock that is put forward passes over ticks: they are missed like any others. One that is put back passes over them a
+second time. A tick that names a time of the day (``30 2 * * *``) and has run is not run again; a schedule that says how
+often (``*/5 * * * *``, ``@hourly``, ``@every``) goes on by the new time at once, and a child of a tick that is passed
+again bears a scheduled time one second later, so that no scheduled time is ever given twice.
 """
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from itertools import takewhile
-from zoneinfo import ZoneInfo
-
-from cronsim import CronSim, CronSimError
+from itertools import islice, takewhile
+from typing import Any
 
 from scheduler_core.errors import InvalidValue
+from voda_flows.local.schedule import Schedule, read_schedule
 from voda_flows.objects import WORKFLOW_ENDED, Object, format_time, parse_time
 
 LABEL = "workflows.argoproj.io/cron-workflow"
 SCHEDULED = "workflows.argoproj.io/scheduled-time"
+USED = "cronworkflows.argoproj.io/last-used-schedule"
 LATE_S = 5.0
 """How late a tick may be acted on without ``startingDeadlineSeconds``: a busy moment is no missed tick."""
 FAR = timedelta(hours=1)
-"""Looked again at the latest after this time, so that a changed clock does no harm."""
-NAMED = {
-    "@yearly": "0 0 1 1 *",
-    "@annually": "0 0 1 1 *",
-    "@monthly": "0 0 1 * *",
-    "@weekly": "0 0 * * 0",
-    "@daily": "0 0 * * *",
-    "@midnight": "0 0 * * *",
-    "@hourly": "0 * * * *",
-}
-UNIT_S = {"h": 3600.0, "m": 60.0, "s": 1.0}
+"""Looked again at the latest after this time."""
+TURNED = timedelta(minutes=1)
+"""A clock that is put back by less is waited for: it is being set right, and there is at most one tick a minute."""
+NAME_LIMIT = 52
+"""Argo's own: a child's name adds eleven characters, and a pod's name more."""
 POLICIES = ("Allow", "Forbid", "Replace")
 NUMBERS = ("startingDeadlineSeconds", "successfulJobsHistoryLimit", "failedJobsHistoryLimit")
-FIELDS = frozenset(
-    {"schedules", "timezone", "concurrencyPolicy", "suspend", "workflowSpec", "workflowMetadata", *NUMBERS}
-)
+FIELDS = ("schedules", "timezone", "concurrencyPolicy", "suspend", "workflowSpec", "workflowMetadata", *NUMBERS)
+UNSUPPORTED = ("when", "stopStrategy")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +49,7 @@ class CronStep:
         create: The child that is due, or none.
         terminate: Children that have to end for it (policy ``Replace``).
         delete: Ended children beyond the history limits.
-        status: What the cron workflow's ``status`` should be.
+        status: What the cron workflow's ``status`` should be, its conditions apart.
         again: When to look again where nothing changes before.
     """
 
@@ -60,6 +58,26 @@ class CronStep:
     delete: tuple[str, ...]
     status: Object
     again: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Count:
+    """From where ticks are counted.
+
+    Attributes:
+        since: Ticks after this moment have not been acted on.
+        until: Ticks up to this moment were passed before the clock was put back; None where it never was.
+        times: How often it was put back since.
+    """
+
+    since: datetime
+    until: datetime | None = None
+    times: int = 0
+
+    def shown(self) -> Object:
+        """The count as a cron workflow's status keeps it."""
+        until = format_time(self.until) if self.until else None
+        return {"until": until, "since": format_time(self.since), "times": self.times}
 
 
 def cron_step(cron: Object, children: Sequence[Object], now: datetime) -> CronStep:
@@ -73,25 +91,46 @@ def cron_step(cron: Object, children: Sequence[Object], now: datetime) -> CronSt
     Raises:
         InvalidValue: Its spec makes no sense here; says where.
     """
-    validate_cron(cron)
-    spec, old = cron["spec"], cron.get("status") or {}
-    last = parse_time(old.get("lastScheduledTime") or cron["metadata"]["creationTimestamp"])
+    schedules = validate_cron(cron)
+    spec, count = cron["spec"], _count(cron, now)
     active = [child for child in children if (child.get("status") or {}).get("phase") not in WORKFLOW_ENDED]
+    tick = None if spec.get("suspend") else _latest_due(schedules, count, now, _allowed(cron))
     policy = spec.get("concurrencyPolicy") or "Allow"
-    due = None if spec.get("suspend") else _latest_due(spec, last, now)
-    if policy == "Forbid" and active:
-        due = None
-    child = workflow_from_cron(cron, due) if due else None
+    if tick and policy == "Forbid" and (active or _was_kept_back(spec, children, tick, now)):
+        tick = None
     status: Object = {"active": [_reference(other) for other in active]}
-    if due or "lastScheduledTime" in old:
-        status["lastScheduledTime"] = format_time(due) if due else old["lastScheduledTime"]
+    scheduled = None
+    if tick:
+        scheduled = tick + timedelta(seconds=count.times) if count.until and tick <= count.until else tick
+        count = Count(since=tick, until=count.until, times=count.times) if scheduled != tick else Count(since=tick)
+        status["lastScheduledTime"] = format_time(scheduled)
+    elif said := (cron.get("status") or {}).get("lastScheduledTime"):
+        status["lastScheduledTime"] = said
+    if count.until:
+        status["clockTurnedBack"] = count.shown()
     return CronStep(
-        create=child,
-        terminate=tuple(other["metadata"]["name"] for other in active) if child and policy == "Replace" else (),
+        create=workflow_from_cron(cron, scheduled) if scheduled else None,
+        terminate=tuple(other["metadata"]["name"] for other in active) if tick and policy == "Replace" else (),
         delete=tuple(_beyond_history(spec, children)),
         status=status,
-        again=min([now + FAR, *(next(_ticks(text, spec, due or last, now)) for text in spec["schedules"])]),
+        again=min([now + FAR, *(next(_ticks(schedule, count, now), now + FAR) for schedule in schedules)]),
     )
+
+
+def next_time(cron: Object, now: datetime) -> datetime | None:
+    """When a cron workflow comes up next, if it ever does.
+
+    Raises:
+        InvalidValue: Its spec makes no sense here; says where.
+    """
+    count, schedules = _count(cron, now), validate_cron(cron)
+    return min((tick for schedule in schedules for tick in islice(_ticks(schedule, count, now), 1)), default=None)
+
+
+def used_schedules(cron: Object) -> str:
+    """What is noted of a cron workflow's schedules when it runs, to see later whether they were changed."""
+    zone = cron["spec"].get("timezone")
+    return ",".join(f"CRON_TZ={zone} {text}" if zone else text for text in cron["spec"]["schedules"])
 
 
 def workflow_from_cron(cron: Object, scheduled: datetime) -> Object:
@@ -122,18 +161,29 @@ def workflow_from_cron(cron: Object, scheduled: datetime) -> Object:
     }
 
 
-def validate_cron(cron: Object) -> None:
-    """Refuse what local mode does not know, or what makes no sense.
+def manual_workflow(cron: Object, now: datetime) -> Object:
+    """The child of a cron workflow that somebody starts by hand: as ``argo submit --from cronwf/NAME`` makes it.
+
+    Its name is made up when it is kept; policies, suspension and the last scheduled time have nothing to do with it.
+    """
+    child = workflow_from_cron(cron, now)
+    metadata = {key: value for key, value in child["metadata"].items() if key != "name"}
+    return {**child, "metadata": {"generateName": f"{cron['metadata']['name']}-", **metadata}}
+
+
+def validate_cron(cron: Object) -> list[Schedule]:
+    """Refuse what local mode does not know, or what makes no sense; gives the schedules.
 
     Raises:
         InvalidValue: Says where, and what was expected.
     """
-    name, spec = cron["metadata"].get("name"), cron.get("spec") or {}
+    name, spec = str(cron["metadata"].get("name") or ""), cron.get("spec") or {}
     where = f"CronWorkflow {name}"
-    if unknown := sorted(set(spec) - FIELDS):
-        raise InvalidValue(
-            f"{where}: expected fields out of {', '.join(sorted(FIELDS))}, got {unknown[0]!r} (at $.spec)"
-        )
+    if len(name) > NAME_LIMIT:
+        raise InvalidValue(f"{where}: expected a name of at most {NAME_LIMIT} characters, got {len(name)} "
+                           "(at $.metadata.name)")  # fmt: skip
+    for field in spec:
+        _check_known(where, field)
     if not isinstance(spec.get("workflowSpec"), dict):
         raise InvalidValue(f"{where}: expected a Workflow's spec, got none (at $.spec.workflowSpec)")
     schedules = spec.get("schedules")
@@ -142,81 +192,90 @@ def validate_cron(cron: Object) -> None:
             f"{where}: expected a list of schedules, got {spec.get('schedules')!r} (at $.spec.schedules)"
         )
     for field in NUMBERS:
-        if not re.fullmatch(r"\d+", str(spec.get(field, 0))):
-            raise InvalidValue(f"{where}: expected 0 or more, got {spec[field]!r} (at $.spec.{field})")
+        if not re.fullmatch(r"\d{1,10}", str(spec.get(field, 0))):
+            raise _wrong(where, spec, field, "0 or more")
     if spec.get("concurrencyPolicy", "Allow") not in POLICIES:
-        found = spec["concurrencyPolicy"]
-        raise InvalidValue(
-            f"{where}: expected one of {', '.join(POLICIES)}, got {found!r} (at $.spec.concurrencyPolicy)"
-        )
-    start = datetime(2026, 1, 1, tzinfo=UTC)
-    for text in spec["schedules"]:
-        next(_ticks(text, spec, start, start))
+        raise _wrong(where, spec, "concurrencyPolicy", f"one of {', '.join(POLICIES)}")
+    if not isinstance(spec.get("suspend", False), bool):
+        raise _wrong(where, spec, "suspend", "true or false")
+    return [read_schedule(text, spec.get("timezone")) for text in schedules]
 
 
-def _latest_due(spec: Object, last: datetime, now: datetime) -> datetime | None:
-    """The latest tick after the last one acted on that may still be acted on."""
-    allowed = timedelta(seconds=max(LATE_S, float(spec.get("startingDeadlineSeconds") or 0)))
-    # A tick that is late by just what is allowed counts; what comes out is later than what went in.
-    after = max(last, now - allowed - timedelta(microseconds=1))
+def _check_known(where: str, field: str) -> None:
+    if field in UNSUPPORTED:
+        raise InvalidValue(f"{where}: {field}: not supported in local mode (at $.spec.{field})")
+    if field not in FIELDS:
+        near = difflib.get_close_matches(str(field), FIELDS, n=1)
+        meant = f", did you mean {near[0]}?" if near else ""
+        raise InvalidValue(f"{where}: expected fields out of {', '.join(sorted(FIELDS))}, got {field!r}{meant} "
+                           "(at $.spec)")  # fmt: skip
+
+
+def _wrong(where: str, spec: Object, field: str, expected: str) -> InvalidValue:
+    return InvalidValue(f"{where}: expected {expected}, got {spec[field]!r} (at $.spec.{field})")
+
+
+def _count(cron: Object, now: datetime) -> Count:
+    """From where ticks are to be counted now; a count that lies ahead of the clock shows that this was put back."""
+    status: Object = cron.get("status") or {}
+    kept: dict[str, Any] = status.get("clockTurnedBack") or {}
+    last = parse_time(status.get("lastScheduledTime") or cron["metadata"]["creationTimestamp"])
+    until = parse_time(kept["until"]) if kept else None
+    since = parse_time(kept["since"]) if kept else last
+    times = int(kept.get("times", 0))
+    if since > now + TURNED:
+        has_run = "lastScheduledTime" in status
+        return Count(since=now, until=max(last, until or last) if has_run else now, times=times + 1)
+    return Count(since=since, until=until, times=times)
+
+
+def _allowed(cron: Object) -> timedelta:
+    """How late a tick may be acted on: as long as asked for, once it has run with these schedules."""
+    deadline_s = float(cron["spec"].get("startingDeadlineSeconds") or 0)
+    used = (cron["metadata"].get("annotations") or {}).get(USED)
+    has_run = bool((cron.get("status") or {}).get("lastScheduledTime"))
+    counts = has_run and used in (None, used_schedules(cron))
+    return timedelta(seconds=max(LATE_S, deadline_s if counts else 0.0))
+
+
+def _latest_due(schedules: Sequence[Schedule], count: Count, now: datetime, allowed: timedelta) -> datetime | None:
+    """The latest tick after those acted on that may still be acted on."""
     passed: list[datetime] = []
-    for text in spec["schedules"]:
-        passed += list(takewhile(lambda tick: tick <= now, _ticks(text, spec, last, after)))[-1:]
+    for schedule in schedules:
+        ticks = _ticks(schedule, count, now - allowed)
+        passed += list(takewhile(lambda tick: tick <= now, ticks))[-1:]
     return max(passed, default=None)
 
 
-def _ticks(text: str, spec: Object, anchor: datetime, after: datetime) -> Iterator[datetime]:
-    """The times of a schedule after a moment; ``@every`` counts from the anchor."""
-    if text.startswith("@every "):
-        return _every(text, anchor, after)
-    try:
-        zone = ZoneInfo(spec.get("timezone") or "Etc/UTC")
-    except (KeyError, ValueError) as error:
-        raise InvalidValue(
-            f"expected a time zone's name such as Europe/Berlin, got {spec['timezone']!r} (at $.spec.timezone)"
-        ) from error
-    fields = NAMED.get(text, text)
-    refusal = (
-        f"expected a schedule of five fields, @hourly or the like, or @every 90s, got {text!r} (at $.spec.schedules)"
-    )
-    if len(fields.split()) != 5:
-        raise InvalidValue(refusal)
-    try:
-        local = CronSim(fields, after.astimezone(zone))
-    except CronSimError as error:
-        raise InvalidValue(f"{refusal}: {error}") from error
-    # In the hour that comes twice, cronsim gives the first pass's tick also to those who ask in the second.
-    return (tick for tick in (found.astimezone(UTC) for found in local) if tick > after)
+def _ticks(schedule: Schedule, count: Count, after: datetime) -> Iterator[datetime]:
+    """The ticks of a schedule that are to be acted on after a moment; a period is counted from the last of them."""
+    begin = max(count.since, after)
+    if schedule.period_s:
+        return (tick for tick in schedule.after(count.since) if tick > begin)
+    if schedule.is_time_of_day and count.until:
+        begin = max(begin, count.until)
+    return schedule.after(begin)
 
 
-def _every(text: str, anchor: datetime, after: datetime) -> Iterator[datetime]:
-    words = text.removeprefix("@every ").strip()
-    parts = re.findall(r"(\d+(?:\.\d+)?)([hms])", words)
-    period_s = sum(float(number) * UNIT_S[unit] for number, unit in parts)
-    if "".join(number + unit for number, unit in parts) != words or period_s < 1:
-        raise InvalidValue(
-            f"expected @every and a time of 1s or more such as 1h30m, got {text!r} (at $.spec.schedules)"
-        )
-
-    def ticks() -> Iterator[datetime]:
-        count = int((after - anchor).total_seconds() // period_s) + 1
-        while True:
-            yield anchor + timedelta(seconds=count * period_s)
-            count += 1
-
-    return ticks()
+def _was_kept_back(spec: Object, children: Sequence[Object], tick: datetime, now: datetime) -> bool:
+    """Whether a child still ran at a tick for which there is no deadline any more: under ``Forbid`` it has passed."""
+    if (now - tick).total_seconds() < float(spec.get("startingDeadlineSeconds") or 0):
+        return False
+    ends = [(child.get("status") or {}).get("finishedAt") for child in children]
+    # An end that lies ahead is by a clock that was put back since: it says nothing.
+    return any(tick < parse_time(end) <= now for end in ends if end)
 
 
 def _beyond_history(spec: Object, children: Sequence[Object]) -> list[str]:
-    """Names of ended children beyond what is to be kept, oldest first."""
+    """Names of ended children beyond what is to be kept, those that ended first before others."""
     beyond: list[str] = []
     for phases, name, default in (
         (("Succeeded",), "successfulJobsHistoryLimit", 3),
         (("Failed", "Error"), "failedJobsHistoryLimit", 1),
     ):
         ended = [child for child in children if (child.get("status") or {}).get("phase") in phases]
-        ended.sort(key=lambda child: (child["metadata"]["creationTimestamp"], child["metadata"]["name"]))
-        limit = spec.get(name, default)
+        ended.sort(key=lambda child: (child["status"].get("finishedAt") or "", child["metadata"]["name"]))
+        limit = int(spec.get(name, default))
         beyond += [child["metadata"]["name"] for child in ended[: max(0, len(ended) - limit)]]
     return beyond
 

@@ -1,8 +1,8 @@
 """The SQLite file under local mode's object store: opening, schema versions, transactions, errors in our own words.
 
-``PRAGMA user_version`` is the number of migrations that were applied. Journal mode is WAL with ``synchronous=NORMAL``:
-what was committed survives a kill of any process; the last commits before a loss of power may be missing, the file
-stays whole.
+Journal mode is WAL with ``synchronous=NORMAL``: what was committed survives a kill of any process; the last commits
+before a loss of power may be missing, the file stays whole. A file that lacks what was once in it (emptied, taken away,
+without its log) is refused, because going on with less than was known would lose jobs without a word.
 """
 
 from __future__ import annotations
@@ -10,33 +10,15 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
-from scheduler_core.errors import Unreachable, VodaError
+from scheduler_core.errors import VodaError
+from voda_flows.local import trouble
+from voda_flows.local.migrations import MIGRATIONS
 
-BUSY_S = 10.0
-"""How long a writer waits for others; each holds the lock for milliseconds."""
-
-MIGRATIONS: tuple[str, ...] = (
-    # 1: objects as JSON, and the one counter that numbers all changes.
-    """
-    CREATE TABLE objects (
-        kind TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,
-        uid TEXT NOT NULL UNIQUE, version INTEGER NOT NULL, body TEXT NOT NULL,
-        PRIMARY KEY (kind, namespace, name)
-    );
-    CREATE TABLE counter (one INTEGER PRIMARY KEY CHECK (one = 1), revision INTEGER NOT NULL);
-    INSERT INTO counter VALUES (1, 0);
-    """,
-    # 2: who owns whom, so that a deletion finds what goes with it without reading every object.
-    """
-    CREATE TABLE owners (owner_uid TEXT NOT NULL, uid TEXT NOT NULL, PRIMARY KEY (owner_uid, uid)) WITHOUT ROWID;
-    INSERT OR IGNORE INTO owners
-        SELECT json_extract(owner.value, '$.uid'), objects.uid
-        FROM objects, json_each(objects.body, '$.metadata.ownerReferences') AS owner;
-    """,
-)
+LOOKS = 3
+"""A missing file is looked for so often: another process may be about to make or to remove it."""
 
 
 class Database:
@@ -44,9 +26,11 @@ class Database:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._log = self._beside("-wal")
         self._local = threading.local()
         with self.errors():
             path.parent.mkdir(parents=True, exist_ok=True)
+            self._refuse_less_than_was()
             self._migrate()
 
     def connection(self) -> sqlite3.Connection:
@@ -67,20 +51,39 @@ class Database:
         with self.errors():
             return int(watcher.execute("PRAGMA data_version").fetchone()[0])
 
+    def mark(self) -> tuple[int, int]:
+        """Size and time of the write-ahead log: they differ after most commits, and cost hardly anything to look at."""
+        try:
+            found = self._log.stat()
+        except FileNotFoundError:
+            return 0, 0
+        return found.st_size, found.st_mtime_ns
+
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
         """One transaction that writes: all of it is committed, or nothing."""
         connection = self.connection()
         with self.errors():
             connection.execute("BEGIN IMMEDIATE")
-        try:
-            yield connection
-            with self.errors():
+            try:
+                yield connection
                 connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
+            except BaseException:
+                # A full disk ends the transaction by itself; what is wrong is told by the first error.
+                with suppress(sqlite3.Error):
+                    connection.execute("ROLLBACK")
+                raise
+
+    def check(self) -> None:
+        """Read the file from end to end.
+
+        Raises:
+            VodaError: It is not whole.
+        """
+        with self.errors():
+            found = self.connection().execute("PRAGMA quick_check(1)").fetchone()[0]
+        if found != "ok":
+            raise trouble.broken(self.path, str(found))
 
     def close(self) -> None:
         """Close this thread's connections; those of other threads close with them."""
@@ -89,43 +92,34 @@ class Database:
             if found is not None:
                 found.close()
 
-    @contextmanager
-    def errors(self) -> Iterator[None]:
+    def errors(self) -> AbstractContextManager[None]:
         """Turns what SQLite and the file system say into errors that tell what to do."""
-        try:
-            yield
-        except sqlite3.Error as error:
-            raise self._explained(error) from error
-        except OSError as error:
-            raise VodaError(
-                f"expected a folder for local state at {self.path.parent}, got {error.strerror or error}; "
-                "give another one by --home or VODA_HOME"
-            ) from error
-
-    def _explained(self, error: sqlite3.Error) -> VodaError:
-        said = str(error)
-        if "locked" in said or "busy" in said:
-            return Unreachable(
-                f"{self.path}: expected other processes to let go within {BUSY_S:.0f} s, it is still locked; "
-                "look for a stopped process that has it open (fuser), then try again"
-            )
-        if "readonly" in said or "unable to open" in said:
-            return VodaError(
-                f"{self.path}: expected a file one may write, got '{said}'; "
-                "make it writable or give another folder by --home or VODA_HOME"
-            )
-        if "malformed" in said or "not a database" in said:
-            return VodaError(
-                f"{self.path}: expected Voda's state, got '{said}'; "
-                "'voda down --purge' starts anew, or put a copy of the file back"
-            )
-        return VodaError(f"{self.path}: expected to read and write local state, got '{said}'")
+        return trouble.trouble(self.path)
 
     def _connect(self) -> sqlite3.Connection:
         with self.errors():
-            connection = sqlite3.connect(self.path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
+            connection = sqlite3.connect(
+                self.path, timeout=trouble.BUSY_S, isolation_level=None, check_same_thread=False
+            )
             connection.execute("PRAGMA synchronous = NORMAL")
             return connection
+
+    def _refuse_less_than_was(self) -> None:
+        """Refuse a file that has lost what was in it; what else lies in the home tells."""
+        pods, log, shared = self.path.parent / "pods", *map(self._beside, ("-wal", "-shm"))
+        size = self.path.stat().st_size if self.path.exists() else None
+        if not size and pods.is_dir() and any(pods.iterdir()):
+            found = "no file" if size is None else "an empty file"
+            raise trouble.broken(self.path, f"{found}, beside pods that it should know")
+        # SQLite makes the log before the index of it, and removes it after: only a hand leaves the index alone.
+        if size and all(shared.exists() and not log.exists() for _ in range(LOOKS)):
+            raise VodaError(
+                f"{log}: expected it beside {shared.name}, it is not there: the last changes are missing\n"
+                f"put it back; or remove {shared} to go on without them; or start anew with 'voda down --purge'"
+            )
+
+    def _beside(self, ending: str) -> Path:
+        return self.path.with_name(self.path.name + ending)
 
     def _migrate(self) -> None:
         connection = self.connection()

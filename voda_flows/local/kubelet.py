@@ -15,15 +15,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from scheduler_core.errors import Conflict, NotFound
+from voda_flows.local import logs
+from voda_flows.local.clock import EvenClock
 from voda_flows.local.launch import SLOTS, WORKDIR, Surroundings, launch
 from voda_flows.local.nodes import Binding, bind, devices_of, held_slots, node_of
 from voda_flows.local.pods import Pods, choose_address
 from voda_flows.local.store import LocalStore
+from voda_flows.local.trouble import is_trouble
 from voda_flows.objects import POD_ENDED, Key, Object, format_time, key_of
 
 END = "voda.dev/end"
 """Annotation of a pod whose processes are to end while the pod itself stays."""
 WORKFLOW = "workflows.argoproj.io/workflow"
+ROLE = "voda.dev/role"
 DEVICES_LIMIT_S = 20
 
 log = logging.getLogger("voda.local.kubelet")
@@ -44,11 +48,20 @@ def count_devices() -> int:
 class Kubelet:
     """The nodes of one home."""
 
-    def __init__(self, store: LocalStore, num_devices: int) -> None:
+    def __init__(self, store: LocalStore, num_devices: int, clock: EvenClock) -> None:
         self.store = store
-        self.pods = Pods(store.home)
+        self.pods = Pods(store.home, clock)
         self.num_devices = num_devices
         self.live: list[Object] = []
+        self._seen: dict[Key, Object] = {}
+        self._open: dict[Key, Object] = {}
+
+    def sweep(self) -> None:
+        """Before the first round: end what belongs to no pod of the store, forget logs of Workflows that are gone."""
+        pods, workflows = self.store.snapshot("Pod"), self.store.snapshot("Workflow")
+        for uid in self.pods.sweep(pod["metadata"]["uid"] for pod in pods.values()):
+            log.warning("pod=%s is not in the store, what was left of it was ended", uid)
+        logs.sweep(self.store.home, (workflow["metadata"]["uid"] for workflow in workflows.values()))
 
     def watch(self) -> None:
         """Record how the pods that were live at the last round fare."""
@@ -57,12 +70,20 @@ class Kubelet:
             if patch:
                 self._patch(pod, patch)
 
+    def has_work(self) -> bool:
+        """Whether pods of users are live: their ends are awaited, the scheduler's is not."""
+        return any((pod["metadata"].get("labels") or {}).get(ROLE) != "scheduler" for pod in self.live)
+
+    def is_behind(self) -> bool:
+        """Whether a pod is to be started again though no object changes."""
+        waiting = [pod for pod in self.live if pod["status"].get("phase") == "Pending"]
+        return any(self.pods.has_failed_to_begin(pod["metadata"]["uid"]) for pod in waiting)
+
     def place(self) -> None:
         """Bind pods that wait for a node, oldest first."""
-        pods, nodes = self.store.snapshot("Pod"), self.store.snapshot("Node")
-        used = {address for pod in pods.values() if (address := (pod.get("status") or {}).get("podIP"))}
-        for binding in bind(pods, nodes):
-            pod = pods[binding.pod]
+        pods, used = self._open_pods(), set[str]()
+        for binding in bind(pods, self.store.snapshot("Node")):
+            pod, used = pods[binding.pod], used or self._addresses()
             patch = _waiting(pod, binding) if binding.node is None else _bound(pod, binding, used)
             if patch:
                 self._patch(pod, patch)
@@ -70,14 +91,14 @@ class Kubelet:
     def refresh(self) -> None:
         """Keep the downward-API files of live pods as they should be: a driver waits for its allocation there."""
         live = {pod["metadata"]["uid"] for pod in self.live}
-        for pod in self.store.snapshot("Pod").values():
+        for pod in self._open_pods().values():
             if pod["metadata"]["uid"] in live:
                 self.pods.refresh(pod)
 
     def start(self) -> None:
         """Start bound pods that have not begun, and take on those that have."""
-        pods, self.live = self.store.snapshot("Pod"), []
-        for pod in pods.values():
+        self.live = []
+        for pod in self._open_pods().values():
             if node_of(pod) is None or pod["status"].get("phase") in POD_ENDED:
                 continue
             self.live.append(pod)
@@ -92,7 +113,7 @@ class Kubelet:
         Args:
             unseen: (namespace, name) of Workflows that have not taken note of their pods' ends yet: these stay.
         """
-        for key, pod in self.store.snapshot("Pod").items():
+        for key, pod in self._open_pods().items():
             metadata = pod["metadata"]
             if "deletionTimestamp" not in metadata:
                 if END in (metadata.get("annotations") or {}):
@@ -101,9 +122,28 @@ class Kubelet:
             if not self.pods.end(pod):
                 continue
             if (key.namespace, (metadata.get("labels") or {}).get(WORKFLOW)) not in unseen:
+                self._keep_log(pod)
                 self.pods.forget(metadata["uid"])
                 self.store.remove(key, uid=metadata["uid"])
                 log.info("pod=%s/%s removed", key.namespace, key.name)
+
+    def _open_pods(self) -> dict[Key, Object]:
+        """The pods with which something may have to be done: not ended, or deleted. Made anew only when pods change."""
+        pods = self.store.snapshot("Pod")
+        if pods is not self._seen:
+            self._seen, self._open = pods, {key: pod for key, pod in pods.items() if _is_open(pod)}
+        return self._open
+
+    def _addresses(self) -> set[str]:
+        """Those that pods have or had: nobody is to meet another one where a pod was."""
+        pods = self.store.snapshot("Pod").values()
+        return {address for pod in pods if (address := (pod.get("status") or {}).get("podIP"))}
+
+    def _keep_log(self, pod: Object) -> None:
+        """Put the log of a deleted pod aside for as long as its Workflow stays."""
+        workflow = self._workflow(pod)
+        if workflow is not None and "deletionTimestamp" not in workflow["metadata"]:
+            logs.keep(self.store.home, pod, workflow["metadata"]["uid"])
 
     def _start(self, pod: Object) -> None:
         try:
@@ -114,6 +154,8 @@ class Kubelet:
             containers = [{"name": "main", "ready": False, "state": state}]
             self._patch(pod, {"status": {"message": str(waiting), "containerStatuses": containers}})
         except Exception as error:
+            if is_trouble(error):
+                raise  # the machine's, not the pod's: it is tried again
             # Whatever is wrong with one pod's document or folder ends that pod, and no other.
             log.exception("pod=%s/%s cannot start", *key_of(pod)[1:])
             self._patch(pod, {"status": {"phase": "Failed", "message": f"cannot start: {error}"}})
@@ -128,9 +170,12 @@ class Kubelet:
             read=self.store.get,
         )
 
-    def _workdir(self, pod: Object) -> Path | None:
+    def _workflow(self, pod: Object) -> Object | None:
         name = (pod["metadata"].get("labels") or {}).get(WORKFLOW)
-        workflow = self.store.snapshot("Workflow").get(Key("Workflow", pod["metadata"]["namespace"], name or ""))
+        return self.store.snapshot("Workflow").get(Key("Workflow", pod["metadata"]["namespace"], name or ""))
+
+    def _workdir(self, pod: Object) -> Path | None:
+        workflow = self._workflow(pod)
         folder = ((workflow or {}).get("metadata", {}).get("annotations") or {}).get(WORKDIR)
         return Path(folder) if folder else None
 
@@ -146,6 +191,10 @@ class Kubelet:
             log.info("pod=%s/%s phase=%s %s", key.namespace, key.name, phase, new["status"].get("message") or "")
         if phase in POD_ENDED:
             self.pods.rest(pod["metadata"]["uid"])
+
+
+def _is_open(pod: Object) -> bool:
+    return (pod.get("status") or {}).get("phase") not in POD_ENDED or "deletionTimestamp" in pod["metadata"]
 
 
 def _bound(pod: Object, binding: Binding, used: set[str]) -> Object:

@@ -6,13 +6,15 @@ Run as ``python -S -E pod.py FOLDER``; imports nothing but the standard library,
 - ``lock``: held (flock) for as long as this process lives;
 - ``start.json`` (out): pid and start; a folder that has one is never run again;
 - ``main.log`` (out): what the container printed;
-- ``exit.json`` (out): exit code and outputs, written whole or not at all, once no process of the pod is left.
+- ``exit.json`` (out): exit code and outputs, written whole or not at all, once no process of the pod is left; on a full
+  disk this process stays until there is room, because an end that was not written down would be lost.
 
 SIGTERM is handed on to the container, and after the grace period everything is killed; SIGQUIT kills at once.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import fcntl
 import json
@@ -33,6 +35,7 @@ RESULT_LIMIT_BYTES = 256 * 1024
 NOT_STARTED = 64
 """The exit code of Argo's executor where a command cannot be started."""
 CHUNK_BYTES = 65536
+WRITE_PAUSE_S = 0.5
 HANDLED = (signal.SIGTERM, signal.SIGQUIT, signal.SIGCHLD, signal.SIGINT)
 
 
@@ -43,8 +46,9 @@ def main(folder: Path) -> int:
         return 0
     spec = json.loads((folder / "pod.json").read_text())
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    write_whole(folder / "start.json", {"pid": os.getpid(), "ticks": start_ticks(), "startedAt": now()})
-    write_whole(folder / "exit.json", Container(folder, spec).run())
+    container = Container(folder, spec)
+    write_whole(folder / "start.json", {"pid": os.getpid(), "ticks": start_ticks(), "startedAt": container.now()})
+    write_at_last(folder / "exit.json", container.run())
     return 0
 
 
@@ -67,9 +71,9 @@ def start_ticks() -> int:
     return int(text.rpartition(")")[2].split()[19])
 
 
-def now() -> str:
-    """The time as RFC 3339 with microseconds."""
-    ns = time.time_ns()
+def now(offset_s: float) -> str:
+    """The time as RFC 3339 with microseconds, by the engine's clock (``clock.py``): so long after the boot."""
+    ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME) + round(offset_s * 10**9)
     return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(ns // 10**9))}.{ns // 1000 % 10**6:06d}Z"
 
 
@@ -84,6 +88,17 @@ def write_whole(path: Path, content: dict[str, Any]) -> None:
     folder = os.open(path.parent, os.O_RDONLY)
     os.fsync(folder)
     os.close(folder)
+
+
+def write_at_last(path: Path, content: dict[str, Any]) -> None:
+    """Write a file whole, again and again until it is written, or its folder was taken away."""
+    while path.parent.exists():
+        try:
+            write_whole(path, content)
+        except OSError:
+            time.sleep(WRITE_PAUSE_S)
+        else:
+            return
 
 
 class Container:
@@ -104,8 +119,8 @@ class Container:
         """Start it, wait for its end, end what it left, and say how it went."""
         problem = self._problem()
         if problem:
-            os.write(self.log, (problem + "\n").encode())
-            return {"exitCode": NOT_STARTED, "reason": "", "message": problem, "finishedAt": now(), "outputs": {}}
+            self._log((problem + "\n").encode())
+            return {"exitCode": NOT_STARTED, "reason": "", "message": problem, "finishedAt": self.now(), "outputs": {}}
         wake, wake_in = os.pipe()
         os.set_blocking(wake_in, False)
         signal.set_wakeup_fd(wake_in, warn_on_full_buffer=False)
@@ -118,8 +133,17 @@ class Container:
         while self.stdout is not None:
             self._keep()
         code = self.status >> 8 if self.status & 0x7F == 0 else 128 + (self.status & 0x7F)
-        end = {"exitCode": code, "reason": self.reason, "message": "", "finishedAt": now()}
+        end = {"exitCode": code, "reason": self.reason, "message": "", "finishedAt": self.now()}
         return {**end, "outputs": self._outputs()}
+
+    def now(self) -> str:
+        """The moment, for those who read the folder."""
+        return now(self.spec["clock_s"])
+
+    def _log(self, content: bytes) -> None:
+        """Write to the log; on a full disk lines are lost there, and nothing else."""
+        with contextlib.suppress(OSError):
+            os.write(self.log, content)
 
     def _problem(self) -> str:
         """Why the command cannot be started, in the words of Argo's executor, or nothing."""
@@ -218,7 +242,7 @@ class Container:
             os.close(self.stdout)
             self.stdout = None
             return
-        os.write(self.log, chunk)
+        self._log(chunk)
         if sum(map(len, self.result)) < RESULT_LIMIT_BYTES:
             self.result.append(chunk)
 

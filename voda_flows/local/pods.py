@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import re
 import shutil
 import signal
@@ -17,14 +18,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 from scheduler_core.errors import Unreachable
 from voda_flows.local import pod as parent
+from voda_flows.local.clock import EvenClock
 from voda_flows.local.launch import Launch, downward_files, main_container, pod_folder
 from voda_flows.local.nodes import node_of
-from voda_flows.local.processes import is_held, kill_marked, parent_of, tell
+from voda_flows.local.processes import is_held, kill_marked, parent_of, parents_in, tell
 from voda_flows.objects import POD_ENDED, Object, format_time
 
 OUTPUTS, PROGRESS = "voda.dev/outputs", "voda.dev/progress"
@@ -58,10 +61,16 @@ class _Watched:
 
 
 class Pods:
-    """The pods of one home."""
+    """The pods of one home.
 
-    def __init__(self, home: Path) -> None:
+    Args:
+        home: Folder of local mode's state.
+        clock: The engine's clock, by which pods' starts and ends are written down.
+    """
+
+    def __init__(self, home: Path, clock: EvenClock) -> None:
         self.home = home
+        self.clock = clock
         self._watched: dict[str, _Watched] = {}
         self._ending: list[subprocess.Popen[bytes]] = []
 
@@ -70,6 +79,11 @@ class Pods:
         watched = self._of(uid)
         return watched.start.exists() or time.monotonic() - watched.started_s < START_LIMIT_S
 
+    def has_failed_to_begin(self, uid: str) -> bool:
+        """Whether a pod's process was started and shows no sign of it for so long that it is to be started again."""
+        watched = self._of(uid)
+        return watched.started_s > -math.inf and not self.has_begun(uid)
+
     def start(self, pod: Object, launch: Launch) -> None:
         """Start a bound pod that has not begun; the lock on its folder makes sure that it runs once."""
         watched = self._of(pod["metadata"]["uid"])
@@ -77,7 +91,8 @@ class Pods:
             path.mkdir(parents=True, exist_ok=True)
         for path, content in launch.files.items():
             _write_private(path, content)
-        _write_private(watched.folder / "pod.json", json.dumps(launch.spec).encode())
+        spec = {**launch.spec, "clock_s": self.clock.offset_s}
+        _write_private(watched.folder / "pod.json", json.dumps(spec).encode())
         with (watched.folder / "parent.log").open("ab") as log:
             watched.child = subprocess.Popen(
                 [sys.executable, "-S", "-E", parent.__file__, str(watched.folder)],
@@ -91,14 +106,20 @@ class Pods:
 
     def look(self, pod: Object) -> Object:
         """How a bound pod fares: the merge-patch that its document needs, empty where nothing is new."""
-        watched = self._of(pod["metadata"]["uid"])
+        try:
+            return self._look(pod, self._of(pod["metadata"]["uid"]))
+        except (KeyError, TypeError, ValueError) as error:
+            # Its own files cannot be read: nobody knows how it ended, and it disturbs no other.
+            return self._lost(pod, f"{LOST}: its records are broken ({error})")
+
+    def _look(self, pod: Object, watched: _Watched) -> Object:
         if watched.exit.exists():
             return _with_progress(pod, _ended(pod, watched.folder), watched)
         if not watched.start.exists():
             return {}
         if self._is_lost(watched):
             # It may have ended between the two looks.
-            return self.look(pod) if watched.exit.exists() else self._lost(pod)
+            return self._look(pod, watched) if watched.exit.exists() else self._lost(pod, LOST)
         patch = {} if pod["status"].get("phase") == "Running" else _running(watched.folder)
         if not _is_ready(pod) and _answers(pod):
             patch = _with_ready(pod, patch)
@@ -129,6 +150,23 @@ class Pods:
             self._ending.append(watched.child)
         self._ending = [child for child in self._ending if child.poll() is None]
 
+    def sweep(self, known: Iterable[str]) -> list[str]:
+        """End and take away what belongs to no pod that is known: an engine was killed at it, or the state is older.
+
+        Returns:
+            Their uids.
+        """
+        folder, uids = self.home / "pods", set(known)
+        left = [path for path in folder.iterdir() if path.name not in uids] if folder.is_dir() else []
+        parents = parents_in(self.home) if left else {}
+        for path in left:
+            if path in parents:
+                with suppress(ProcessLookupError):
+                    os.kill(parents[path], signal.SIGKILL)
+            kill_marked(path.name)
+            shutil.rmtree(path, ignore_errors=True)
+        return [path.name for path in left]
+
     def forget(self, uid: str) -> None:
         """Take away what a pod left: its folder, its log."""
         self.rest(uid)
@@ -149,9 +187,9 @@ class Pods:
         watched.checked_s = now_s
         return parent_of(watched.folder) is None
 
-    def _lost(self, pod: Object) -> Object:
+    def _lost(self, pod: Object, message: str) -> Object:
         kill_marked(pod["metadata"]["uid"])
-        status = {"phase": "Failed", "reason": "Lost", "message": LOST, "conditions": _conditions(pod, ready=False)}
+        status = {"phase": "Failed", "reason": "Lost", "message": message, "conditions": _conditions(pod, ready=False)}
         return {"status": status}
 
 

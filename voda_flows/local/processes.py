@@ -12,12 +12,14 @@ import os
 import select
 import signal
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from voda_flows.local import pod
 from voda_flows.local.launch import MARK
+
+ENGINE = "voda_flows.local.engine"
 
 
 def is_held(lock: Path) -> bool:
@@ -45,11 +47,13 @@ def named_by(file: Path) -> int | None:
     try:
         start = json.loads(file.read_text())
         stat = Path(f"/proc/{start['pid']}/stat").read_text()
+        fields = stat.rpartition(")")[2].split()
+        same = int(fields[19]) == start["ticks"] and fields[0] != "Z"
+        return int(start["pid"]) if same else None
     except (FileNotFoundError, ProcessLookupError):
         return None
-    fields = stat.rpartition(")")[2].split()
-    same = int(fields[19]) == start["ticks"] and fields[0] != "Z"
-    return int(start["pid"]) if same else None
+    except (KeyError, TypeError, ValueError):  # not written by us, or cut off: it names nobody
+        return None
 
 
 def lock_path(home: Path) -> Path:
@@ -62,19 +66,27 @@ def is_running(home: Path) -> bool:
     return is_held(lock_path(home)) and named_by(home / "engine.json") is not None
 
 
+def engines_in(home: Path) -> list[int]:
+    """The engine processes of a home, found by their command lines: also one that just begins, or that hangs."""
+    return [pid for pid, words in _command_lines() if words[-2:] == [ENGINE, str(home)]]
+
+
 def parents_in(home: Path) -> dict[Path, int]:
     """The pod processes of a home by their folders, found by their command lines: also those that just begin."""
-    found: dict[Path, int] = {}
+    return {
+        Path(words[-1]): pid
+        for pid, words in _command_lines()
+        if len(words) > 2 and words[-2] == pod.__file__ and Path(words[-1]).parent == home / "pods"
+    }
+
+
+def _command_lines() -> Iterator[tuple[int, list[str]]]:
+    """Pid and command line of every process."""
     for process in Path("/proc").iterdir():
-        if not process.name.isdigit():
-            continue
-        try:
-            words = (process / "cmdline").read_bytes().decode(errors="replace").split("\0")[:-1]
-        except OSError:  # it ended meanwhile
-            continue
-        if len(words) > 2 and words[-2] == pod.__file__ and Path(words[-1]).parent == home / "pods":
-            found[Path(words[-1])] = int(process.name)
-    return found
+        if process.name.isdigit():
+            with suppress(OSError):  # it ended meanwhile
+                text = (process / "cmdline").read_bytes().decode(errors="replace")
+                yield int(process.name), text.split("\0")[:-1]
 
 
 def tell(folder: Path, number: signal.Signals) -> bool:
@@ -95,15 +107,27 @@ def kill_marked(uid: str) -> int:
     Returns:
         How many were killed.
     """
-    wanted, killed = f"{MARK}={uid}".encode(), set[int]()
+    return _kill(lambda owner: owner == uid)
+
+
+def kill_marked_in(pods: Path) -> int:
+    """Kill every process that belongs to a pod with a folder here.
+
+    Returns:
+        How many were killed.
+    """
+    uids = {folder.name for folder in pods.iterdir()} if pods.is_dir() else set()
+    return _kill(uids.__contains__) if uids else 0
+
+
+def _kill(is_meant: Callable[[str], bool]) -> int:
+    killed = set[int]()
     # Once more after each kill: a process may have forked between being seen and being killed.
-    while new := {pid for pid in _marked(wanted) if pid not in killed}:
+    while new := {pid for pid, owner in _marked() if is_meant(owner) and pid not in killed}:
         for pid in new:
             killed.add(pid)
-            try:
+            with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
     return len(killed)
 
 
@@ -136,8 +160,9 @@ def wait_for_ends(pids: Iterable[int], limit_s: float) -> set[int]:
             os.close(handle)
 
 
-def _marked(wanted: bytes) -> list[int]:
-    found = []
+def _marked() -> Iterator[tuple[int, str]]:
+    """Pid and pod of every process that belongs to one."""
+    mark = f"{MARK}=".encode()
     for process in Path("/proc").iterdir():
         if not process.name.isdigit():
             continue
@@ -145,6 +170,6 @@ def _marked(wanted: bytes) -> list[int]:
             environment = (process / "environ").read_bytes()
         except OSError:  # it ended, or is somebody else's
             continue
-        if wanted in environment.split(b"\0"):
-            found.append(int(process.name))
-    return found
+        for variable in environment.split(b"\0") if mark in environment else ():
+            if variable.startswith(mark):
+                yield int(process.name), variable.removeprefix(mark).decode(errors="replace")

@@ -12,6 +12,7 @@ import json
 import re
 import secrets
 import sqlite3
+import threading
 import time
 import uuid
 from collections.abc import Iterable, Mapping
@@ -28,7 +29,9 @@ ENDS_ITSELF = frozenset({"Pod", "Workflow"})
 NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 FIRST_LOOK_S, LAST_LOOK_S = 0.005, 0.02
-"""How often a waiting process looks for a change, at first and at rest: a look costs some 100 microseconds."""
+"""How often a waiting process looks for a change, at first and at rest."""
+ASK_S = 0.1
+"""How often SQLite is asked though the file's time says that nothing changed: that costs 100 times what a look does."""
 
 
 class LocalStore:
@@ -37,7 +40,8 @@ class LocalStore:
     def __init__(self, home: Path) -> None:
         self.home = home
         self.database = Database(home / "state.db")
-        self._parsed: dict[Key, tuple[int, Object]] = {}
+        self._glances = threading.local()
+        self._snapshots: dict[str, tuple[int, dict[Key, Object]]] = {}
 
     def get(self, kind: str, namespace: str, name: str) -> Object:
         """See ``ObjectStore.get``."""
@@ -54,28 +58,32 @@ class LocalStore:
         return [body for body in found if has_labels(body, labels)] if labels else found
 
     def snapshot(self, kind: str) -> dict[Key, Object]:
-        """All objects of a kind by key, in order of (namespace, name); for reading only: the values are shared.
+        """All objects of a kind by key, in order of (namespace, name); for reading only: all of it is shared.
 
-        Only what changed since the last call is read and parsed. One thread may use it.
+        Only what changed since the last call is read and parsed; where nothing did, it is the same dict. One thread may
+        use it.
         """
-        connection = self.database.connection()
+        connection, (since, found) = self.database.connection(), self._snapshots.get(kind, (0, {}))
         with self.database.errors():
-            rows = connection.execute(
-                "SELECT namespace, name, version FROM objects WHERE kind = ? ORDER BY namespace, name", (kind,)
-            ).fetchall()
-        found: dict[Key, Object] = {}
-        for namespace, name, version in rows:
-            key = Key(kind, namespace, name)
-            parsed = self._parsed.get(key)
-            if parsed is None or parsed[0] != version:
-                try:
-                    parsed = self._parsed[key] = self._row(connection, key)
-                except NotFound:  # it went between the two looks
-                    continue
-            found[key] = parsed[1]
-        for gone in [key for key in self._parsed if key.kind == kind and key not in found]:
-            del self._parsed[gone]
-        return found
+            connection.execute("BEGIN")  # one moment for both questions
+            try:
+                query = "SELECT namespace, name, version, body FROM objects WHERE kind = ? AND version > ?"
+                changed = connection.execute(query, (kind, since)).fetchall()
+                query = "SELECT count(*) FROM objects WHERE kind = ?"
+                count = connection.execute(query, (kind,)).fetchone()[0]
+                new = {**found, **{Key(kind, *row[:2]): json.loads(row[3]) for row in changed}}
+                if len(new) != count:
+                    query = "SELECT namespace, name FROM objects WHERE kind = ?"
+                    there = {Key(kind, *row) for row in connection.execute(query, (kind,)).fetchall()}
+                    new = {key: body for key, body in new.items() if key in there}
+            finally:
+                connection.execute("COMMIT")
+        if not changed and len(new) == len(found):
+            return found
+        if new.keys() != found.keys():
+            new = dict(sorted(new.items()))
+        self._snapshots[kind] = max([since, *(row[2] for row in changed)]), new
+        return new
 
     def create(self, body: Object) -> Object:
         """See ``ObjectStore.create``."""
@@ -99,12 +107,14 @@ class LocalStore:
         with self.database.write() as connection:
             return self._replace(connection, body)
 
-    def delete(self, kind: str, namespace: str, name: str, *, uid: str | None = None) -> None:
-        """See ``ObjectStore.delete``."""
+    def delete(
+        self, kind: str, namespace: str, name: str, *, uid: str | None = None, version: str | None = None
+    ) -> None:
+        """See ``ObjectStore.delete``; guarded by a version too where one is given."""
         key = Key(kind, namespace, name)
         with self.database.write() as connection:
             _, old = self._row(connection, key)
-            _check_guard(key, old, None, uid)
+            _check_guard(key, old, version, uid)
             self._delete(connection, key, old)
 
     def remove(self, key: Key, *, uid: str) -> None:
@@ -137,6 +147,15 @@ class LocalStore:
                     self._create(connection, body)
             return new
 
+    def renew(self, kind: str, bodies: Iterable[Object]) -> None:
+        """Make these and no others the objects of a kind, all or nothing."""
+        with self.database.write() as connection:
+            rows = connection.execute("SELECT body FROM objects WHERE kind = ?", (kind,)).fetchall()
+            for (old,) in rows:
+                self._remove(connection, json.loads(old))
+            for body in bodies:
+                self._create(connection, body)
+
     def revision(self) -> int:
         """See ``ObjectStore.revision``."""
         with self.database.errors():
@@ -144,15 +163,25 @@ class LocalStore:
 
     def wait(self, since: int, timeout_s: float) -> int:
         """See ``ObjectStore.wait``; a commit of any process or thread is noticed within some 20 ms."""
-        end_s, look_s = time.monotonic() + timeout_s, FIRST_LOOK_S
-        seen = self.database.data_version()
         revision = self.revision()
-        while revision <= since and (left_s := end_s - time.monotonic()) > 0:
+        return revision if revision > since else self.rest(since, timeout_s, FIRST_LOOK_S)
+
+    def rest(self, since: int, timeout_s: float, look_s: float = LAST_LOOK_S) -> int:
+        """As ``wait``, for whoever does so all the time: what it costs is little, also where the time is short."""
+        end_s = time.monotonic() + timeout_s
+        while (revision := self.glance()) <= since and (left_s := end_s - time.monotonic()) > 0:
             time.sleep(min(look_s, left_s))
             look_s = min(look_s * 2, LAST_LOOK_S)
-            if (now := self.database.data_version()) != seen:
-                seen, revision = now, self.revision()
         return revision
+
+    def glance(self) -> int:
+        """The revision, or what it was at most ``ASK_S`` ago: two commits in one tick of file times look like one."""
+        last, mark, now_s = self._glances, self.database.mark(), time.monotonic()
+        if mark != getattr(last, "mark", None) or now_s - last.asked_s >= ASK_S:
+            last.mark, last.asked_s, seen = mark, now_s, self.database.data_version()
+            if seen != getattr(last, "seen", None):
+                last.seen, last.revision = seen, self.revision()
+        return int(last.revision)
 
     def close(self) -> None:
         """Close this thread's connections."""
@@ -238,6 +267,7 @@ class LocalStore:
             owned = [Key(*row) for row in connection.execute(query, (uid,)).fetchall()]
             connection.execute("DELETE FROM objects WHERE uid = ?", (uid,))
             connection.execute("DELETE FROM owners WHERE uid = ? OR owner_uid = ?", (uid, uid))
+            connection.execute("DELETE FROM memos WHERE uid = ?", (uid,))
         for other in owned:
             self._delete(connection, other, self._row(connection, other)[1])
 

@@ -1,14 +1,12 @@
-"""Local mode up and down: nodes, templates and the scheduler put in place, the engine started; all of it ended again.
+"""Local mode up: nodes, templates and the scheduler put in place, the engine started.
 
-Both can be repeated: ``up`` adopts what runs, ``down`` works with an engine that is dead. Acts on the store and on
-processes; ``voda up`` and ``voda down`` are its callers.
+It can be repeated, and cut off anywhere: the next one adopts what runs and makes what is missing. Acts on the store and
+on processes; ``voda up`` is its caller. ``down.py`` is the other way.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -22,31 +20,21 @@ import yaml
 
 from scheduler_core.errors import Conflict, InvalidValue, NotFound, Unreachable, VodaError
 from voda_flows.local.cron import LABEL, workflow_from_cron
+from voda_flows.local.down import Down, down
+from voda_flows.local.launch import MARK
 from voda_flows.local.nodes import SHAPE, node_of, nodes_of_documents, nodes_of_shape, num_gpus
-from voda_flows.local.processes import (
-    is_held,
-    is_running,
-    kill_marked,
-    lock_path,
-    named_by,
-    parent_of,
-    parents_in,
-    tell,
-    wait_for_ends,
-)
+from voda_flows.local.processes import is_held, is_running, lock_path
+from voda_flows.local.single import only_one
 from voda_flows.local.store import LocalStore
+from voda_flows.local.trouble import trouble
 from voda_flows.objects import POD_ENDED, WORKFLOW_ENDED, Object, format_time, key_of
 
 SCHEDULER = ("CronWorkflow", "voda", "voda-scheduler")
 CONFIG = ("ConfigMap", "voda", "voda-config")
-START_LIMIT_S, STOP_LIMIT_S = 15.0, 10.0
-DRAIN_S = 30.0
-"""How long jobs may take to write their checkpoints when local mode goes down."""
-BEGIN_LIMIT_S = 5.0
-GOODBYE_S = 5.0
-"""How long workers may take to leave once their drivers have."""
+START_LIMIT_S = 15.0
 LOOK_S = 0.02
-STATE = ("state.db", "state.db-wal", "state.db-shm", "engine.lock", "engine.log", "engine.log.1", "engine.out")
+
+__all__ = ["Down", "Up", "down", "read_nodes", "shipped_templates", "start_engine", "up"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,21 +50,6 @@ class Up:
     started: bool
     nodes: tuple[str, ...]
     scheduler: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Down:
-    """What ``down`` ended.
-
-    Attributes:
-        engine: Whether an engine ran.
-        drained: Pods that ended by themselves when asked to.
-        killed: Pods that did not in time.
-    """
-
-    engine: bool
-    drained: int
-    killed: int
 
 
 def read_nodes(text: str) -> list[Object]:
@@ -100,7 +73,7 @@ def read_nodes(text: str) -> list[Object]:
 
 
 def up(home: Path, nodes: Iterable[Object] | None = None) -> Up:
-    """Bring local mode up, or make sure that it is.
+    """Bring local mode up, or make sure that it is; of several at once, each finds what the one before it made.
 
     Args:
         home: Folder of its state.
@@ -109,35 +82,20 @@ def up(home: Path, nodes: Iterable[Object] | None = None) -> Up:
     Raises:
         Conflict: Other nodes are in use.
         Unreachable: The engine does not come up in time.
+        VodaError: The state cannot be written, or is not whole.
     """
-    store = LocalStore(home)
-    names = _put_nodes(store, None if nodes is None else list(nodes))
-    for template in shipped_templates():
-        _put(store, template)
-    with suppress(Conflict):
-        store.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": _metadata(CONFIG), "data": {}})
-    started = not is_running(home)
-    if started:
-        start_engine(home)
-    return Up(started=started, nodes=names, scheduler=_run_scheduler(store))
-
-
-def down(home: Path, *, drain_s: float = DRAIN_S, purge: bool = False) -> Down:
-    """End the engine and every pod; drivers first, so that jobs leave a checkpoint. What is in the store stays.
-
-    Args:
-        home: Folder of the state.
-        drain_s: How long pods may take to end by themselves.
-        purge: Take away the state too, volumes and checkpoints included.
-
-    Raises:
-        VodaError: Something does not end.
-    """
-    engine = _stop_engine(home)
-    drained, killed = _end_pods(home, drain_s)
-    if purge:
-        _purge(home)
-    return Down(engine=engine, drained=drained, killed=killed)
+    with only_one(home):
+        store = LocalStore(home)
+        store.database.check()
+        names = _put_nodes(store, None if nodes is None else list(nodes))
+        for template in shipped_templates():
+            _put(store, template)
+        with suppress(Conflict):
+            store.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": _metadata(CONFIG), "data": {}})
+        started = not is_running(home)
+        if started:
+            start_engine(home)
+        return Up(started=started, nodes=names, scheduler=_run_scheduler(store))
 
 
 def shipped_templates() -> list[Object]:
@@ -159,25 +117,30 @@ def start_engine(home: Path) -> None:
         Unreachable: It does not in time, or ends at once; gives what it said.
     """
     said = home / "engine.out"
-    with said.open("wb") as output:
+    with trouble(said), said.open("wb") as output:
         engine = subprocess.Popen(
             [sys.executable, "-m", "voda_flows.local.engine", str(home)],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
             cwd="/",
-            env={**os.environ, "PYTHONPATH": _package_path()},
+            # Started from within a pod, it must not be taken for one of that pod's processes.
+            env={name: text for name, text in os.environ.items() if name != MARK} | {"PYTHONPATH": _package_path()},
             start_new_session=True,
         )
     end_s = time.monotonic() + START_LIMIT_S
     while not is_running(home):
         if engine.poll() is not None and not is_held(lock_path(home)):
-            raise Unreachable(f"{home}: expected the engine to start, it ended: {said.read_text().strip()[-500:]}")
+            raise Unreachable(f"{home}: expected the engine to start, it ended: {_last_words(said)}")
         if time.monotonic() > end_s:
             raise Unreachable(f"{home}: expected the engine to answer within {START_LIMIT_S:.0f} s; see {said}")
         time.sleep(LOOK_S)
     # It goes on without this process: nothing here waits for its end.
     engine.returncode = 0
+
+
+def _last_words(said: Path) -> str:
+    return said.read_text(errors="replace").strip()[-500:] or "it said nothing"
 
 
 def _package_path() -> str:
@@ -201,10 +164,7 @@ def _put_nodes(store: LocalStore, asked: list[Object] | None) -> tuple[str, ...]
                 f"{store.home}: expected the nodes it has, {_words(found)}, got {_words(asked)}: "
                 "'voda down' first, or give this one another folder by --home"
             )
-        for node in found:
-            store.delete("Node", "", node["metadata"]["name"])
-        for node in asked:
-            store.create(node)
+        store.renew("Node", asked)
     return tuple(node["metadata"]["name"] for node in asked)
 
 
@@ -243,79 +203,3 @@ def _run_scheduler(store: LocalStore) -> str | None:
     with suppress(NotFound):
         store.merge_patch(*SCHEDULER, {"status": {"lastScheduledTime": format_time(now)}})
     return str(child["metadata"]["name"])
-
-
-def _stop_engine(home: Path) -> bool:
-    pid = named_by(home / "engine.json")
-    if pid is None or not is_held(lock_path(home)):
-        return False
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        with suppress(ProcessLookupError):
-            os.kill(pid, number)
-        if not wait_for_ends([pid], STOP_LIMIT_S):
-            return True
-    raise VodaError(f"{home}: expected the engine (pid {pid}) to end, it does not even when killed; look at 'ps {pid}'")
-
-
-def _end_pods(home: Path, drain_s: float) -> tuple[int, int]:
-    """End all pods: drivers are asked first, the others when these are done."""
-    end_s, folders = time.monotonic() + drain_s, _live(home)
-    drivers, workers = _with_role(home, folders, "driver"), _with_role(home, folders, "worker")
-    if drivers:
-        _ask_to_end(drivers, end_s)
-        # Their driver has said goodbye to them: they leave by themselves.
-        wait_for_ends(_parents(workers), min(GOODBYE_S, max(0.0, end_s - time.monotonic())))
-    _ask_to_end(folders, end_s)
-    late = [folder for folder in folders if parent_of(folder) is not None]
-    for folder in late:
-        tell(folder, signal.SIGQUIT)
-    wait_for_ends(_parents(late), STOP_LIMIT_S)
-    # What was too slow even to begin, or to notice that it has to end.
-    stuck = parents_in(home)
-    for pid in stuck.values():
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-    if left := wait_for_ends(stuck.values(), STOP_LIMIT_S):
-        raise VodaError(f"{home}: expected its pods to end, processes {sorted(left)} do not even when killed")
-    for folder in {*folders, *stuck}:
-        kill_marked(folder.name)
-    killed = len({*late, *stuck})
-    return len({*folders, *stuck}) - killed, killed
-
-
-def _live(home: Path) -> list[Path]:
-    """Folders of the pods that live; those that were about to begin have begun."""
-    found = parents_in(home)
-    end_s = time.monotonic() + BEGIN_LIMIT_S
-    while time.monotonic() < end_s and not all((folder / "start.json").exists() for folder in found):
-        time.sleep(LOOK_S)
-        found = parents_in(home)
-    return sorted(found)
-
-
-def _with_role(home: Path, folders: Iterable[Path], role: str) -> list[Path]:
-    """Those of the pods that have a role; none where the store cannot tell."""
-    pods: list[Object] = []
-    if (home / "state.db").exists():
-        with suppress(VodaError):
-            pods = LocalStore(home).list("Pod", labels={"voda.dev/role": role})
-    uids = {pod["metadata"]["uid"] for pod in pods}
-    return [folder for folder in folders if folder.name in uids]
-
-
-def _ask_to_end(folders: Iterable[Path], end_s: float) -> None:
-    """Send SIGTERM to pods and wait for their ends."""
-    for folder in folders:
-        tell(folder, signal.SIGTERM)
-    wait_for_ends(_parents(folders), max(0.0, end_s - time.monotonic()))
-
-
-def _parents(folders: Iterable[Path]) -> list[int]:
-    return [pid for folder in folders if (pid := parent_of(folder)) is not None]
-
-
-def _purge(home: Path) -> None:
-    for folder in ("pods", "volumes", "records"):
-        shutil.rmtree(home / folder, ignore_errors=True)
-    for name in STATE:
-        (home / name).unlink(missing_ok=True)

@@ -5,18 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from html import escape
 from typing import Final
 
+from voda_flows.report.frame import LEFT, RIGHT, axis, grid, picture, tip, words
 from voda_flows.report.record import JobRecord, Record
 from voda_flows.report.summary import figure
-from voda_flows.report.svg import Axis, clock, element, path
-from voda_flows.report.timeline import LEFT, RIGHT, WIDTH, axis
+from voda_flows.report.svg import Axis, element, path
 
 _HEIGHT: Final = 150.0
 _TOP: Final = 10.0
 #: More points than this cannot be told apart at the picture's width.
 _POINTS: Final = 600
+#: More curves than this cannot be told apart in one picture.
+MOST: Final = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,15 +43,19 @@ def curves(made: Record, names: Iterable[str]) -> list[Curve]:
         names: Names of one thing, best first (``val_accuracy``, ``accuracy``).
 
     Returns:
-        A curve for each job that reported one of them.
+        A curve for each job that reported one of them; where they are too many, for those that trained longest.
     """
-    wanted = tuple(names)
-    found = []
-    for number, job in enumerate(made.jobs):
-        runs = next((runs for name in wanted if (runs := _runs(job, name))), ())
+    wanted, time = tuple(names), axis(made)
+    found: list[Curve] = []
+    longest = sorted(range(len(made.jobs)), key=lambda number: (-made.jobs[number].numbers.training_s, number))
+    for number in longest:
+        if len(found) == MOST:
+            break
+        job = made.jobs[number]
+        runs = next((runs for name in wanted if (runs := _runs(job, name, time))), ())
         if runs:
             found.append(Curve(label=job.life.label, number=number, runs=runs))
-    return found
+    return sorted(found, key=lambda curve: curve.number)
 
 
 def chart(made: Record, lines: list[Curve], title: str, *, top: float | None = None) -> str:
@@ -70,7 +75,7 @@ def chart(made: Record, lines: list[Curve], title: str, *, top: float | None = N
     values = [value for line in lines for run in line.runs for _, value in run]
     scale = _Scale(low=min(0.0, *values), high=top if top is not None else _round_up(max(values)))
     parts = [*_frame(axis(made), scale, title), *(_line(line, axis(made), scale, title) for line in lines)]
-    return element("svg", *parts, viewBox=f"0 0 {WIDTH} {_HEIGHT + 22:.0f}", role="img", aria_label=title)
+    return picture(_HEIGHT + 22, f"{title} over time", *parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,37 +93,32 @@ class _Scale:
 
 def _frame(time: Axis, scale: _Scale, title: str) -> Iterator[str]:
     """Lines at three values, times at the foot, the title at the side."""
+    yield from grid(time, _HEIGHT)
     for share in (0.0, 0.5, 1.0):
         value = scale.low + share * (scale.high - scale.low)
         y = scale.y(value)
-        yield element("line", x1=LEFT, x2=RIGHT, y1=y, y2=y, class_="grid")
-        yield element("text", f"{value:.3g}", x=LEFT - 10, y=y + 4, class_="small", text_anchor="end")
-    for after_s in time.ticks():
-        x = time.x(time.from_s + after_s)
-        yield element("text", clock(after_s), x=x, y=_HEIGHT + 15, class_="small", text_anchor="middle")
-    yield element("text", escape(title), x=8, y=_HEIGHT / 2, class_="name")
+        yield element("path", d=f"M{LEFT} {y:.1f}H{RIGHT}", class_="grid")
+        yield words(LEFT - 10, y + 4, f"{value:.3g}", class_="small", text_anchor="end")
+    yield words(8, _HEIGHT / 2, title, class_="name")
 
 
 def _line(line: Curve, time: Axis, scale: _Scale, title: str) -> str:
     """One job's curve, with a dot at its end."""
     runs = [[(time.x(moment_s), scale.y(value)) for moment_s, value in run] for run in line.runs]
-    tip = f"{line.label}: {title} {line.runs[-1][-1][1]:.4g} at the end"
-    return element(
-        "g",
-        element("title", escape(tip)),
+    return tip(
+        f"{line.label}: {title} {line.runs[-1][-1][1]:.4g} at the end",
         element("path", d=" ".join(map(path, runs)), class_=f"curve line{line.number % 8}"),
         element("circle", cx=runs[-1][-1][0], cy=runs[-1][-1][1], r=3.5, class_=f"job{line.number % 8}"),
-        data_tip=tip,
         class_=f"hit of{line.number}",
     )
 
 
-def _runs(job: JobRecord, name: str) -> tuple[tuple[tuple[float, float], ...], ...]:
-    """A job's values of a metric by segment, thinned out evenly."""
+def _runs(job: JobRecord, name: str, time: Axis) -> tuple[tuple[tuple[float, float], ...], ...]:
+    """A job's values of a metric in the span, by segment, thinned out evenly."""
     runs: dict[object, list[tuple[float, float]]] = {}
     for row in job.rows:
         moment_s, value = figure(row, "time_s"), figure(row, name)
-        if moment_s is not None and value is not None:
+        if moment_s is not None and value is not None and time.meets(moment_s, moment_s):
             runs.setdefault(row.get("segment"), []).append((moment_s, value))
     step = max(1, math.ceil(sum(map(len, runs.values())) / _POINTS))
     return tuple((*points[: len(points) - 1 : step], points[-1]) for points in runs.values())

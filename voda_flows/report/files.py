@@ -1,4 +1,4 @@
-"""What a job's drivers left beside its checkpoints: report rows, resize records and how each segment ended.
+"""What was left beside a job's checkpoints: report rows, resize records, how each segment ended and its verdict.
 
 Reads files only. A line that was torn by a crash is left out: the rest still counts.
 """
@@ -22,11 +22,13 @@ class SegmentFiles:
         rows: Report rows, oldest first (schema in workloads/README.md).
         resizes: Resize records, oldest first (docs/contracts.md, section 5).
         end: What the driver said at its end, empty before.
+        verdict: What the checkpoint step made of it, empty before.
     """
 
     rows: tuple[Object, ...] = ()
     resizes: tuple[Object, ...] = ()
     end: Mapping[str, object] = field(default_factory=dict)
+    verdict: Mapping[str, object] = field(default_factory=dict)
 
 
 def job_folder(home: Path, life: JobLife) -> Path:
@@ -45,6 +47,7 @@ def read_files(folder: Path) -> dict[int, SegmentFiles]:
                 rows=_lines(path / "reports.jsonl"),
                 resizes=_lines(path / "resizes.jsonl"),
                 end=_document(path / "end.json"),
+                verdict=_document(path / "verdict.json"),
             )
     return dict(sorted(found.items()))
 

@@ -1,24 +1,18 @@
-"""The scheduler's own account of its rounds, as words, and as the reasons behind what happened to a job."""
+"""The scheduler's own account of its rounds: where it is kept, and as words. ``story`` finds reasons in it."""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from scheduler_core.errors import NotFound
 from voda_flows.objects import Object
-from voda_flows.report.events import Event
-from voda_flows.report.lives import JobLife
 from voda_flows.store import ObjectStore
 
 HISTORY_MAP: Final = "voda-history"
 ROWS: Final = "rows"
-#: What a round did may show in the job this much later: a worker warms up, a checkpoint is written.
-_LATER_S: Final = 120.0
-_ACTIONS: Final = {"grow": ("Grow", "Publish"), "shrink": ("Publish",), "preempt": ("Stop",)}
 
 
 def history(store: ObjectStore, namespace: str) -> tuple[Object, ...]:
@@ -79,35 +73,9 @@ def deed(action: Object) -> str:
     return said.get(str(action.get("action")), "")
 
 
-def explained(life: JobLife, happened: Iterable[Event], rows: Sequence[Object]) -> tuple[Event, ...]:
-    """Events with the scheduler's reasons where it gave one."""
-    name = f"{life.workflow}/{life.name}"
-    return tuple(replace(event, reason=_reason(event, name, rows)) for event in happened)
-
-
 def short_name(job: str) -> str:
     """A job's name without the usual job-name."""
     return job.removesuffix("/train")
-
-
-def _reason(event: Event, name: str, rows: Sequence[Object]) -> str:
-    """Why the newest round before an event that acted on the job did so."""
-    wanted = _ACTIONS.get(event.kind, ())
-    for row in reversed(rows):
-        if not event.at_s - _LATER_S <= row.get("time_s", 0.0) <= event.at_s + 1:
-            continue
-        for action in row.get("actions") or ():
-            if action.get("job") == name and action.get("action") in wanted:
-                return str(action.get("reason") or "") or _others(row, name)
-    return ""
-
-
-def _others(row: Object, name: str) -> str:
-    """What the decision gave to whom, where it gave no reason in words."""
-    gpus = row.get("gpus") or {}
-    given = ", ".join(f"{short_name(job)} {count}" for job, count in sorted(gpus.items()) if job != name)
-    mine = f"decision {row.get('decision', '')} gives it {gpus.get(name, 0)}"
-    return f"{mine}; others: {given}" if given else f"{mine}; nobody else wants GPUs"
 
 
 def _placed(action: Object) -> Iterator[str]:

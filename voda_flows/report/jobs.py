@@ -10,12 +10,16 @@ from scheduler_core.errors import InvalidValue, NotFound
 from voda_flows.config import DEFAULT_NAMESPACE, near_miss
 from voda_flows.local.store import LocalStore
 from voda_flows.objects import WORKFLOW_ENDED, Object, seconds
+from voda_flows.report import settled
 from voda_flows.report.files import job_folder, read_files
-from voda_flows.report.lives import JobLife, lives
+from voda_flows.report.lives import JobLife, epochs_of, lives
+from voda_flows.report.progress import UNITS_PER_EPOCH
+from voda_flows.selectors import Selector
 from voda_flows.workflows.parameters import JOB_TEMPLATE, PARAMETERS
 
 LATEST = "@latest"
-_WORKFLOW_LABEL = "workflows.argoproj.io/workflow"
+EVERYTHING = Selector()
+WORKFLOW_LABEL = "workflows.argoproj.io/workflow"
 _CRON_LABEL = "workflows.argoproj.io/cron-workflow"
 
 
@@ -60,49 +64,88 @@ def find(store: LocalStore, namespace: str | None, name: str) -> Named:
 
 
 def read(store: LocalStore, workflow: Object) -> tuple[JobLife, ...]:
-    """The jobs of one Workflow, with their pods; a job whose engine has not looked yet counts as queued."""
-    meta = workflow["metadata"]
-    found = lives(workflow, store.list("Pod", meta["namespace"], {_WORKFLOW_LABEL: meta["name"]}))
-    return tuple(_with_files(life, store.home) for life in found) or _unseen(workflow)
+    """The jobs of one Workflow, with their pods."""
+    namespace, name = _place(workflow)
+    return _lives(store, workflow, store.list("Pod", namespace, {WORKFLOW_LABEL: name}))
 
 
-def workflows(store: LocalStore, namespace: str | None, labels: dict[str, str] | None = None) -> list[Object]:
+def workflows(store: LocalStore, namespace: str | None, labels: Selector = EVERYTHING) -> list[Object]:
     """Workflows in order of creation; those that a CronWorkflow made only in the scheduler's own namespace."""
-    found = [
-        workflow
-        for workflow in store.list("Workflow", namespace, labels or None)
-        if namespace == DEFAULT_NAMESPACE or _CRON_LABEL not in (workflow["metadata"].get("labels") or {})
+    found = [workflow for workflow in store.list("Workflow", namespace) if _is_shown(workflow, namespace, labels)]
+    return sorted(found, key=_creation)
+
+
+def every(store: LocalStore, namespace: str | None, labels: Selector = EVERYTHING) -> list[Named]:
+    """All Workflows (with such labels) and their jobs, in order of creation; pods are read once, however many."""
+    pods = _by_workflow(store.list("Pod", namespace))
+    return [
+        Named(workflow=workflow, lives=_lives(store, workflow, pods.get(_place(workflow), ())))
+        for workflow in workflows(store, namespace, labels)
     ]
-    return sorted(
-        found, key=lambda body: (seconds(body["metadata"]["creationTimestamp"]) or 0, body["metadata"]["name"])
-    )
 
 
-def everything(store: LocalStore, namespace: str | None, labels: dict[str, str] | None = None) -> tuple[JobLife, ...]:
-    """All jobs (of Workflows with these labels), in order of submission."""
-    pods: dict[tuple[str, str], list[Object]] = {}
-    for pod in store.list("Pod", namespace):
-        meta = pod["metadata"]
-        pods.setdefault((meta["namespace"], (meta.get("labels") or {}).get(_WORKFLOW_LABEL, "")), []).append(pod)
-    found: list[JobLife] = []
-    for workflow in workflows(store, namespace, labels):
-        meta = workflow["metadata"]
-        seen = lives(workflow, pods.get((meta["namespace"], meta["name"]), ()))
-        found += tuple(_with_files(life, store.home) for life in seen) or _unseen(workflow)
+def brief(store: LocalStore, namespace: str | None, labels: Selector = EVERYTHING) -> list[Named]:
+    """As ``every``; a Workflow that has ended for good is the head of its document only, and costs no reading of it."""
+    memos = settled.memos(store)
+    known = [Named(workflow=head, lives=said) for head, said in map(settled.read, memos.texts("Workflow", namespace))]
+    pods, made, texts = _by_workflow(memos.others("Pod", namespace)), [], {}
+    for workflow in memos.others("Workflow", namespace):
+        own = pods.get(_place(workflow), ())
+        made.append(Named(workflow=workflow, lives=_lives(store, workflow, own)))
+        if settled.is_settled(workflow, own):
+            meta = workflow["metadata"]
+            texts[meta["uid"], int(meta["resourceVersion"])] = settled.text_of(workflow, made[-1].lives)
+    memos.keep(texts)
+    shown = [named for named in (*known, *made) if _is_shown(named.workflow, namespace, labels)]
+    return sorted(shown, key=lambda named: _creation(named.workflow))
+
+
+def everything(store: LocalStore, namespace: str | None, labels: Selector = EVERYTHING) -> tuple[JobLife, ...]:
+    """All jobs (of Workflows with such labels), in order of submission."""
+    found = [life for named in brief(store, namespace, labels) for life in named.lives]
     return tuple(sorted(found, key=lambda life: (life.submitted_s, life.id)))
 
 
+def _by_workflow(pods: Iterable[Object]) -> dict[tuple[str, str], list[Object]]:
+    """Pods by namespace and name of their Workflow."""
+    found: dict[tuple[str, str], list[Object]] = {}
+    for pod in pods:
+        meta = pod["metadata"]
+        found.setdefault((meta["namespace"], (meta.get("labels") or {}).get(WORKFLOW_LABEL, "")), []).append(pod)
+    return found
+
+
+def _creation(workflow: Object) -> tuple[float, str]:
+    """The order of creation."""
+    meta = workflow["metadata"]
+    return seconds(meta["creationTimestamp"]) or 0.0, meta["name"]
+
+
+def _is_shown(workflow: Object, namespace: str | None, labels: Selector) -> bool:
+    """Whether a Workflow is among those that people mean by all of them."""
+    own = workflow["metadata"].get("labels") or {}
+    return (namespace == DEFAULT_NAMESPACE or _CRON_LABEL not in own) and labels.fits(own)
+
+
+def _place(workflow: Object) -> tuple[str, str]:
+    """Namespace and name."""
+    return workflow["metadata"]["namespace"], workflow["metadata"]["name"]
+
+
+def _lives(store: LocalStore, workflow: Object, pods: Iterable[Object]) -> tuple[JobLife, ...]:
+    """The jobs of a Workflow; a job whose engine has not looked yet counts as queued."""
+    return tuple(_with_files(life, store.home) for life in lives(workflow, pods)) or _unseen(workflow)
+
+
 def _with_files(life: JobLife, home: Path) -> JobLife:
-    """A job between two segments with the progress of its checkpoint: only a driver at work says how much is left."""
+    """A job with what its drivers left beside its checkpoints: where they ended, and why the last one failed."""
     if life.phase in WORKFLOW_ENDED:
         return _with_reason(life, home)
-    if life.counted:
-        return life
-    for files in reversed(read_files(job_folder(home, life)).values()):
-        epoch, step = files.end.get("epoch"), files.end.get("step")
-        if isinstance(epoch, int | float) and isinstance(step, int) and epoch > 0:
-            return replace(life, done=step, total=max(step, round(step * float(life.asked.get("epochs", "1")) / epoch)))
-    return replace(life, done=0, total=0)
+    ends = [files.end.get("epoch") for files in read_files(job_folder(home, life)).values()]
+    units = [round(epoch * UNITS_PER_EPOCH) for epoch in ends if isinstance(epoch, int | float)]
+    done = max([life.done, *units])
+    total = life.total or (round(epochs_of(life.asked) * UNITS_PER_EPOCH) if done else 0)
+    return replace(life, done=done, total=max(done, total))
 
 
 def _with_reason(life: JobLife, home: Path) -> JobLife:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from voda_flows.objects import WORKFLOW_ENDED, Object, seconds
+from voda_flows.report.progress import reached
 from voda_flows.workflows.tree import SegmentNodes, Tree, is_grant, parameters, tree
 
 
@@ -50,6 +51,7 @@ class Segment:
         outcome: ``done``, ``resize`` or ``lost`` as the checkpoint step said, ``failed``, empty before.
         holdings: Its workers, in order of start.
         driver: Name of its driver pod, empty before it was seen.
+        driver_ended_s: When its driver ended, None before.
         trains: Whether the driver was given an allocation document.
         size: Workers in the newest document.
         message: What its gate says of its place in the queue, empty once granted.
@@ -62,6 +64,7 @@ class Segment:
     outcome: str = ""
     holdings: tuple[Holding, ...] = ()
     driver: str = ""
+    driver_ended_s: float | None = None
     trains: bool = False
     size: int = 0
     message: str = ""
@@ -82,9 +85,8 @@ class JobLife:
         asked: The job's inputs.
         submitted_s: When it reached the queue.
         ended_s: When it ended, None before.
-        done: Steps of its drivers done, out of ``total`` (0 when unknown).
-        total: Steps of its drivers in all.
-        counted: Whether a driver is at work and has said how much is left; else ``total`` is what was done.
+        done: Hundredths of an epoch done, the most that any driver came to.
+        total: Hundredths of an epoch in all, 0 when unknown.
         segments: By number.
     """
 
@@ -100,7 +102,6 @@ class JobLife:
     ended_s: float | None
     done: int
     total: int
-    counted: bool = False
     segments: tuple[Segment, ...]
 
     @property
@@ -120,7 +121,7 @@ class JobLife:
 
     @property
     def fraction(self) -> float:
-        """Part of its steps that is done, 0 to 1."""
+        """Part of its epochs that is done, 0 to 1; it never goes back."""
         if self.phase == "Succeeded":
             return 1.0
         return min(1.0, self.done / self.total) if self.total else 0.0
@@ -141,11 +142,16 @@ class JobLife:
         """When its latest wait began."""
         return self.segments[-1].queued_s if self.segments else self.submitted_s
 
-    def waited_s(self, now_s: float) -> float:
-        """Seconds in the queue up to now, all segments together."""
+    def waits(self, now_s: float) -> tuple[tuple[float, float], ...]:
+        """From when to when it waited at its gates, up to now; from its submission on before there was one."""
+        ends_s = now_s if self.ended_s is None else self.ended_s
         if not self.segments:
-            return (self.ended_s or now_s) - self.submitted_s
-        return sum((segment.granted_s or self.ended_s or now_s) - segment.queued_s for segment in self.segments)
+            return ((self.submitted_s, ends_s),)
+        return tuple((segment.queued_s, segment.granted_s or ends_s) for segment in self.segments)
+
+    def waited_s(self, now_s: float) -> float:
+        """Seconds at its gates up to now, all segments together."""
+        return sum(to_s - from_s for from_s, to_s in self.waits(now_s))
 
 
 def lives(workflow: Object, pods: Iterable[Object]) -> tuple[JobLife, ...]:
@@ -168,7 +174,8 @@ def _life(nodes: Tree, root: Object, pods: Mapping[str, Object]) -> JobLife:
     asked, inside = parameters(root), nodes.within(root["id"])
     segments = _segments(nodes, root, pods)
     name, meta = asked.get("job-name", "train"), nodes.workflow["metadata"]
-    drivers = [_counts(node) for node in inside if _is(node, "driver") and node.get("phase") not in ("Failed", "Error")]
+    drivers = sorted((node for node in inside if _is(node, "driver")), key=lambda node: str(node.get("startedAt", "")))
+    done, total = reached(drivers, epochs_of(asked))
     phase = _phase(nodes.workflow, root, segments)
     return JobLife(
         id=f"{meta['uid']}/{name}",
@@ -181,9 +188,8 @@ def _life(nodes: Tree, root: Object, pods: Mapping[str, Object]) -> JobLife:
         asked=asked,
         submitted_s=seconds(root.get("startedAt")) or 0.0,
         ended_s=_ended_s(nodes.workflow, root, phase),
-        done=sum(done for done, _ in drivers),
-        total=sum(total for _, total in drivers),
-        counted=any(_is(node, "driver") and node.get("phase") == "Running" and any(_counts(node)) for node in inside),
+        done=done,
+        total=total,
         segments=segments,
     )
 
@@ -202,7 +208,8 @@ def _segment(several: Sequence[SegmentNodes], pods: Mapping[str, Object]) -> Seg
     gates = [gate for segment in several for gate in segment.of("gate")]
     granted = [gate for gate in gates if is_grant(gate)]
     own = next((segment for segment in reversed(several) if segment.of("train")), several[-1])
-    driver = next((pods.get(node["id"], {}) for node in own.of("driver")), {})
+    driving = next(iter(own.of("driver")), {})
+    driver = pods.get(driving.get("id", ""), {})
     document = _document(driver)
     checkpoint = next(iter(own.of("checkpoint")), {})
     return Segment(
@@ -215,6 +222,7 @@ def _segment(several: Sequence[SegmentNodes], pods: Mapping[str, Object]) -> Seg
             _holding(node, pods.get(node["id"], {})) for node in own.of("worker") if node.get("type") == "Pod"
         ),
         driver=driver.get("metadata", {}).get("name", ""),
+        driver_ended_s=seconds(driving.get("finishedAt")),
         trains=bool(document),
         size=len(document.get("workers", ())),
         message="" if granted else gates[-1].get("message", ""),
@@ -290,15 +298,10 @@ def _document(driver: Object) -> Object:
     return document
 
 
-def _counts(driver: Object) -> tuple[int, int]:
-    """Steps done and steps in all of one driver, (0, 0) before it said so.
-
-    The driver's M is what remained when its segment began, lowered to what was done when it ends early: sums are right.
-    """
-    done, _, total = str(driver.get("progress", "")).partition("/")
-    if not (done.isdigit() and total.isdigit()) or (done, total) in (("0", "1"), ("1", "1")):
-        return 0, 0
-    return int(done), int(total)
+def epochs_of(asked: Mapping[str, str]) -> float:
+    """Epochs that a job asked for, 0 where it says none that is a number."""
+    text = asked.get("epochs", "1")
+    return float(text) if text.isdecimal() else 0.0
 
 
 def _is(node: Object, template: str) -> bool:

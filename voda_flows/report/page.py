@@ -1,6 +1,7 @@
-"""The record as one HTML page that needs no network: numbers, GPU timeline, jobs over time, curves, every event.
+"""The record as one HTML page that needs no network: numbers, GPU timeline, jobs over time, times, curves, events.
 
-Pure, but for the two files of style and script that are read from this folder.
+Pure, but for the two files of style and script that are read from this folder. With hundreds of jobs lanes are low,
+curves are those of the longest jobs, and lists hold what is out of the ordinary: the page stays small and readable.
 """
 
 from __future__ import annotations
@@ -9,13 +10,16 @@ from html import escape
 from pathlib import Path
 from typing import Final
 
-from voda_flows.report import table, timeline
-from voda_flows.report.curves import chart, curves
-from voda_flows.report.record import JobRecord, Record
-from voda_flows.report.svg import clock
+from voda_flows.objects import WORKFLOW_ENDED
+from voda_flows.report import lanes, spread, tables, timeline
+from voda_flows.report.curves import MOST, chart, curves
+from voda_flows.report.frame import unit
+from voda_flows.report.record import Record
 from voda_flows.report.times import short, text
 
 _FOLDER: Final = Path(__file__).parent
+#: More colours than this are no legend.
+_NAMES: Final = 12
 _CHARTS: Final = (
     ("accuracy", ("accuracy",), 1.0),
     ("loss", ("validation_loss", "loss"), None),
@@ -41,32 +45,48 @@ def page(made: Record, title: str) -> str:
         HTML with style and script inside.
     """
     style, script = ((_FOLDER / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
-    body = "\n".join([_head(made, title), _facts(made), _timeline(made), _table(made), _curves(made), _events(made)])
+    sections = (_timeline, _lanes, _times, _curves, tables.jobs, tables.broken, tables.happened)
+    body = "\n".join(
+        [_head(made, title), _facts(made), *((part(made) for part in sections) if made.jobs else [_EMPTY])]
+    )
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<style>\n{style}</style></head>\n'
-        f'<body>{_PATTERNS}<main>\n{body}\n</main><div id="tip" role="tooltip"></div>\n'
+        f'<body>{_PATTERNS}<main>\n{body}\n</main><div id="tip" role="status"></div>\n'
         f"<script>\n{script}</script></body></html>\n"
     )
 
 
+_EMPTY: Final = "<section><p>No job lived in this span: nothing waited, ran or ended.</p></section>"
+
+
 def _head(made: Record, title: str) -> str:
-    """Title and when."""
-    about = f"{text(made.from_s)}, {short(made.to_s - made.from_s)}"
-    return f'<header><h1>{escape(title)}</h1><p>{about}</p><button id="theme">Light / dark</button></header>'
+    """Title, from when to when, and what the reader can set."""
+    about = f"{text(made.from_s)} to {text(made.to_s)}, {short(made.to_s - made.from_s)}"
+    names = "".join(
+        f'<option value="{escape(job.life.label)}" data-job="{n}"></option>' for n, job in enumerate(made.jobs)
+    )
+    return (
+        f'<header><h1>{escape(title)}</h1><p>{about}</p><label class="find">Find a job '
+        f'<input id="find" type="search" list="names"></label><datalist id="names">{names}</datalist>'
+        '<button id="theme" type="button">Light / dark</button></header>'
+    )
 
 
 def _facts(made: Record) -> str:
     """The few numbers that say it all."""
     numbers = [job.numbers for job in made.jobs]
-    done = sum(job.life.phase == "Succeeded" for job in made.jobs)
+    phases = [job.life.phase for job in made.jobs]
     in_place = sum(count for one in numbers for kind, count in one.resizes.items() if kind in ("grow", "shrink"))
-    preempted = sum(one.resizes.get("preempt", 0) for one in numbers)
+    waiting = phases.count("Queued")
     facts = {
-        "Jobs succeeded": f"{done} of {len(made.jobs)}",
+        "Jobs succeeded": f"{phases.count('Succeeded')} of {len(phases)}",
+        "Failed": str(phases.count("Failed") + phases.count("Error")),
+        "Still running": str(sum(phase not in WORKFLOW_ENDED for phase in phases) - waiting),
+        "Still waiting": str(waiting),
         "GPUs held": f"{made.utilisation:.0%}",
         "Resized in place": f"{in_place}×",
-        "Preempted, resumed": f"{preempted}×",
+        "Preempted": f"{sum(one.resizes.get('preempt', 0) for one in numbers)}×",
         "Stood still in place": f"{sum(one.still_s for one in numbers):.2f} s",
         "Steps lost": str(sum(one.steps_lost for one in numbers)),
     }
@@ -75,63 +95,56 @@ def _facts(made: Record) -> str:
 
 
 def _timeline(made: Record) -> str:
-    """Slots, jobs, and how much was held, under each other on one time axis."""
-    legend = "".join(
+    """Slots, how much of them was held, and who waited, under each other on one time axis."""
+    return (
+        "<section><h2>Who had which GPU when</h2>"
+        f"<p>A row is a GPU slot of a node, a bar a worker; hatched while it warms up. Across: {unit(made)}.</p>"
+        f"{_legend(made)}{timeline.slots(made)}{timeline.held(made)}{timeline.waiting(made)}</section>"
+    )
+
+
+def _legend(made: Record) -> str:
+    """Which colour is which job, while colours are enough."""
+    if len(made.jobs) > _NAMES:
+        return '<p class="soft">Colours repeat: point at a bar, or use the arrow keys in a picture, for its job.</p>'
+    items = "".join(
         f'<li class="job{number % 8}" data-job="{number}"><i></i>{escape(job.life.label)}</li>'
         for number, job in enumerate(made.jobs)
     )
-    signs = "▲ grown &nbsp;▼ shrunk &nbsp;■ preempted &nbsp;▶ resumed &nbsp;✔ done; hatched: warming up or waiting"
+    return f'<ul class="legend">{items}</ul>'
+
+
+def _lanes(made: Record) -> str:
+    """A lane for each job."""
+    few = len(made.jobs) <= lanes.FEW
+    signs = (
+        "▲ grown, ▼ shrunk, ■ preempted, ▶ resumed, ↻ crashed rank replaced, ✔ done, ✖ failed or lost"
+        if few
+        else '<span class="key grow"></span>grown or shrunk <span class="key preempt"></span>preempted, failed or lost '
+        '<span class="key end"></span>done <span class="key"></span>resumed'
+    )
     return (
-        "<section><h2>Who had which GPU when</h2>"
-        "<p>Each row is a GPU slot of a node. Point at a bar or a mark for more.</p>"
-        f'<ul class="legend">{legend}<li class="signs">{signs}</li></ul>'
-        f"{timeline.slots(made)}{timeline.lanes(made)}{timeline.held(made)}</section>"
+        "<section><h2>Each job</h2><p>Height: how many GPUs it had. Hatched: waiting at its gate. "
+        f'Dashed line: progress from 0 % (foot) to 100 % (top).</p><p class="signs">{signs}</p>'
+        f'<div class="{"" if few else "scrolls"}">{lanes.lanes(made)}</div></section>'
     )
 
 
-def _table(made: Record) -> str:
-    """One line per job."""
-    head = "".join(f"<th>{escape(name if name == 'JCT' else name.capitalize())}</th>" for name in table.HEADERS)
-    rows = []
-    for number, (job, cells) in enumerate(zip(made.jobs, table.rows(made), strict=True)):
-        first, phase, *rest = map(escape, cells)
-        mood = "good" if job.life.phase == "Succeeded" else "bad" if job.life.phase in ("Failed", "Error") else ""
-        rows.append(
-            f'<tr><td class="job{number % 8}"><i></i>{first}</td><td class="{mood}">{phase}</td>'
-            + "".join(f"<td>{cell}</td>" for cell in rest)
-            + "</tr>"
-        )
+def _times(made: Record) -> str:
+    """How long jobs took."""
     return (
-        f"<section><h2>Jobs</h2><table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></section>"
+        "<section><h2>How long jobs took</h2><p>Of those that succeeded in this span: from submission to end (JCT), "
+        "which is the sum of queueing, time preempted, starting and training.</p>"
+        f'<div class="pair">{tables.times(made)}{spread.spread(made.ended)}</div></section>'
     )
 
 
 def _curves(made: Record) -> str:
-    """What the jobs reported."""
-    charts = [chart(made, curves(made, names), title, top=top) for title, names, top in _CHARTS]
-    drawn = "".join(charts)
-    note = "<p>On the same time axis: a gap is a job that waited at its checkpoint.</p>"
-    return f"<section><h2>What the jobs reported</h2>{note}{drawn}</section>" if drawn else ""
-
-
-def _events(made: Record) -> str:
-    """Everything that happened, in order."""
-    happened = sorted(
-        ((event.at_s, number, job, event) for number, job in enumerate(made.jobs) for event in job.happened),
-        key=lambda row: row[:2],
-    )
-    rows = "".join(
-        f"<tr><td>{clock(at_s - made.from_s)}</td>{_job(job, number)}<td>{escape(event.text)}</td>"
-        f"<td>{'' if event.still_s is None else f'{event.still_s:.2f} s'}</td><td>{escape(event.reason)}</td></tr>"
-        for at_s, number, job, event in happened
-    )
-    head = "<tr><th>At</th><th>Job</th><th>What</th><th>Stood still</th><th>Why</th></tr>"
+    """What jobs reported, empty when none did."""
+    pictures = "".join(chart(made, curves(made, names), title, top=top) for title, names, top in _CHARTS)
+    which = f" The {MOST} that trained longest." if len(made.jobs) > MOST else ""
     return (
-        "<section><details open><summary>Everything that happened</summary>"
-        f"<table><thead>{head}</thead><tbody>{rows}</tbody></table></details></section>"
+        f"<section><h2>What they reported</h2><p>Across: {unit(made)}.{which}</p>{pictures}</section>"
+        if pictures
+        else ""
     )
-
-
-def _job(job: JobRecord, number: int) -> str:
-    """A cell with a job's name and colour."""
-    return f'<td class="job{number % 8}"><i></i>{escape(job.life.label)}</td>'

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from html import escape
 from typing import Final
 
-_STEPS_S: Final = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
+_DAY_S: Final = 86400
+_STEPS_S: Final = (
+    *(1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200),
+    *(_DAY_S, 2 * _DAY_S, 7 * _DAY_S, 30 * _DAY_S, 90 * _DAY_S, 365 * _DAY_S),
+)
+#: Longer spans are read by the clock on the wall, shorter ones from their beginning.
+_BY_THE_CLOCK_S: Final = 7200.0
 
 
 def element(name: str, *inside: str, **attributes: object) -> str:
@@ -52,17 +60,48 @@ class Axis:
         share = (min(max(time_s, self.from_s), self.to_s) - self.from_s) / span_s
         return self.left + share * (self.right - self.left)
 
+    def meets(self, from_s: float, to_s: float) -> bool:
+        """Whether something that lasted from when to when is on it."""
+        return from_s <= self.to_s and to_s >= self.from_s
+
     def ticks(self, at_most: int = 10) -> list[float]:
         """Round moments after its beginning, seconds from there.
 
         >>> Axis(from_s=100, to_s=160, left=0, right=10).ticks(6)
-        [0, 10, 20, 30, 40, 50, 60]
+        [0.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0]
         """
+        return [mark - self.from_s for mark, _ in self._marks(at_most, self.from_s)]
+
+    def marks(self) -> list[tuple[float, str]]:
+        """Moments that a reader would mark, with what to write there.
+
+        >>> Axis(from_s=0, to_s=4 * 3600, left=0, right=10).marks()[1]
+        (1800.0, '00:30')
+        """
+        if not self.by_the_clock:
+            return [(moment_s, clock(moment_s - self.from_s)) for moment_s, _ in self._marks(10, self.from_s)]
+        return [(moment_s, _wall(moment_s, step_s)) for moment_s, step_s in self._marks(10, 0.0)]
+
+    @property
+    def by_the_clock(self) -> bool:
+        """Whether marks are times of day, not times since the beginning."""
+        return self.to_s - self.from_s > _BY_THE_CLOCK_S
+
+    def _marks(self, at_most: int, origin_s: float) -> list[tuple[float, int]]:
+        """Moments that are whole steps after an origin, and the step."""
         span_s = self.to_s - self.from_s
         step_s = next((step for step in _STEPS_S if span_s / step <= at_most), _STEPS_S[-1])
-        return [
-            float(step_s * number) if step_s < 1 else step_s * number for number in range(int(span_s // step_s) + 1)
-        ]
+        first = math.ceil((self.from_s - origin_s) / step_s)
+        last = math.floor((self.to_s - origin_s) / step_s)
+        return [(float(origin_s + number * step_s), step_s) for number in range(first, last + 1)]
+
+
+def _wall(moment_s: float, step_s: int) -> str:
+    """Time of day in UTC, the day where it begins."""
+    moment = datetime.fromtimestamp(moment_s, tz=UTC)
+    if step_s >= _DAY_S or (moment.hour, moment.minute) == (0, 0):
+        return f"{moment:%b} {moment.day}"
+    return f"{moment:%H:%M}"
 
 
 def clock(after_s: float) -> str:

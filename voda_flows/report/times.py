@@ -16,6 +16,16 @@ def text(time_s: float) -> str:
     return datetime.fromtimestamp(time_s, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def moment(time_s: float) -> str:
+    """A time within a page that names its day elsewhere: day of the month and time of day in UTC.
+
+    >>> moment(60.5)
+    'Jan 1 00:01:00'
+    """
+    when = datetime.fromtimestamp(time_s, tz=UTC)
+    return f"{when:%b} {when.day} {when:%H:%M:%S}"
+
+
 def many(gpus: int | str) -> str:
     """So many GPUs.
 

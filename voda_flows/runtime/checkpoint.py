@@ -42,12 +42,15 @@ class Verdict:
         step: step of the newest good checkpoint, -1 where there is none.
         counted: whether the segment counts as a failure without progress.
         message: why, for people.
+        failures: for how many failures it counts: one, or each start that failed before anybody came to the door, so
+            that a command that never works is not tried for long; but one segment alone never uses up the retry limit.
     """
 
     state: str
     step: int
     counted: bool
     message: str
+    failures: int = 0
 
 
 @dataclass(frozen=True)
@@ -91,15 +94,23 @@ def judge(segment: Segment, earlier: Sequence[Verdict], retry_limit: int) -> Ver
     reason = _reason(segment)
     progressed = segment.step > (earlier[-1].step if earlier else -1)
     node_lost = segment.end is None and segment.driver_status in NODE_LOST
-    counted = not progressed and not node_lost
-    failures = _failures_in_a_row(earlier) + 1 if counted else 0
+    if progressed or node_lost:
+        return Verdict("lost", segment.step, False, f"{reason}; {where}")
+    own = _failures_of(segment, retry_limit)
+    failures = _failures_in_a_row(earlier) + own
     if failures > retry_limit:
         message = (
-            f"expected a segment to get further than the one before, but {failures} in a row did not"
-            f" (retry-limit is {retry_limit}); {where}; the last one: {reason}"
+            f"expected to get further than step {max(segment.step, 0)}, but failed {failures} times in a row without a"
+            f" new checkpoint (retry-limit is {retry_limit}); {where}; the last time: {reason}"
         )
-        return Verdict("failed", segment.step, True, message)
-    return Verdict("lost", segment.step, counted, f"{reason}; {where}")
+        return Verdict("failed", segment.step, True, message, own)
+    return Verdict("lost", segment.step, True, f"{reason}; {where}", own)
+
+
+def _failures_of(segment: Segment, retry_limit: int) -> int:
+    """For how many failures a segment counts that got no further."""
+    starts = segment.end.failed_starts if segment.end is not None else 0
+    return max(1, min(starts, retry_limit))
 
 
 def _failures_in_a_row(earlier: Sequence[Verdict]) -> int:
@@ -110,7 +121,7 @@ def _failures_in_a_row(earlier: Sequence[Verdict]) -> int:
         before = earlier[index - 1].step if index else -1
         if verdict.step > before or verdict.state == "resize":
             break
-        failures += verdict.counted
+        failures += verdict.failures
     return failures
 
 
@@ -145,7 +156,9 @@ def read_verdicts(root: Path, before: int) -> list[Verdict]:
     for number in checkpoints.segments(root):
         body = _read_json(checkpoints.segment_folder(root, number) / VERDICT) if number < before else None
         if body is not None:
-            verdicts.append(Verdict(str(body["state"]), _int(body["step"]), bool(body["counted"]), ""))
+            counted = bool(body["counted"])
+            failures = max(_int(body.get("failures")), 1) if counted else 0
+            verdicts.append(Verdict(str(body["state"]), _int(body["step"]), counted, "", failures))
     return verdicts
 
 
@@ -158,6 +171,7 @@ def _read_end(path: Path) -> End | None:
         step=_int(body.get("step")),
         epoch=_int(body.get("epoch")),
         message=str(body.get("message") or ""),
+        failed_starts=max(_int(body.get("failed_starts")), 0),
     )
 
 

@@ -7,6 +7,7 @@ meant for this very driver. First stop on the way document -> driver -> agents -
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,10 @@ from voda_flows.runtime.errors import BadDocument
 VERSION = 1
 STOP_CHECKPOINT = "checkpoint"
 MAX_BYTES = 262_144  # an annotation's own limit in Kubernetes
+MAX_COUNT = 2**31 - 1
+MAX_SLOTS = 1024  # ranks of one worker: no machine has that many GPUs
+SHOWN = 60
+_WORD = re.compile(r"[!-~]{1,253}")  # ids and addresses end up in environment variables and in lines of text
 
 
 @dataclass(frozen=True)
@@ -66,15 +71,17 @@ def parse(text: str) -> Allocation:
     Raises:
         BadDocument: Not JSON, another version, or a value of the wrong kind; names the path of the fault.
     """
+    if len(text) > MAX_BYTES:
+        raise BadDocument(f"allocation document: expected at most {MAX_BYTES} characters, got more")
     try:
-        body = json.loads(text)
-    except ValueError as fault:
-        raise BadDocument(f"allocation document: expected JSON, got {text[:60]!r} ({fault})") from fault
-    if not isinstance(body, dict) or body.get("version") != VERSION:
-        raise BadDocument(f"allocation document: expected version {VERSION}, got {text[:60]!r}")
+        body = json.loads(text, object_pairs_hook=_once)
+    except (ValueError, RecursionError) as fault:  # nested so deeply that Python's reader gives up
+        raise BadDocument(f"allocation document: expected JSON, got {text[:SHOWN]!r} ({fault})") from fault
+    if not isinstance(body, dict) or type(body.get("version")) is not int or body["version"] != VERSION:
+        raise BadDocument(f"allocation document: expected version {VERSION}, got {text[:SHOWN]!r}")
     stop = body.get("stop")
-    if stop not in (None, STOP_CHECKPOINT):
-        raise BadDocument(f"allocation document at $.stop: expected null or {STOP_CHECKPOINT!r}, got {stop!r}")
+    if stop is not None and stop != STOP_CHECKPOINT:
+        raise BadDocument(f"allocation document at $.stop: expected null or {STOP_CHECKPOINT!r}, got {_shown(stop)}")
     return Allocation(
         job=_text(body, "job", "$"),
         driver_uid=_text(body, "driver_uid", "$"),
@@ -130,35 +137,60 @@ class DocumentFile:
 
 def _workers(found: object) -> tuple[Worker, ...]:
     if not isinstance(found, list):
-        raise BadDocument(f"allocation document at $.workers: expected a list, got {found!r}")
+        raise BadDocument(f"allocation document at $.workers: expected a list, got {_shown(found)}")
     workers = tuple(_worker(item, f"$.workers[{index}]") for index, item in enumerate(found))
     ids = [worker.id for worker in workers]
     if len(set(ids)) != len(ids):
-        raise BadDocument(f"allocation document at $.workers: expected ids to differ, got {ids}")
+        raise BadDocument(f"allocation document at $.workers: expected ids to differ, got {_shown(ids)}")
     return workers
 
 
 def _worker(found: object, path: str) -> Worker:
     if not isinstance(found, dict):
-        raise BadDocument(f"allocation document at {path}: expected an object, got {found!r}")
+        raise BadDocument(f"allocation document at {path}: expected an object, got {_shown(found)}")
     return Worker(
         id=_text(found, "id", path),
         role=_text({"role": "worker", **found}, "role", path),
         address=_text(found, "address", path),
         node=_text({"node": "-", **found}, "node", path),
-        slots=_count({"slots": 1, **found}, "slots", path, 1),
+        slots=_count({"slots": 1, **found}, "slots", path, 1, most=MAX_SLOTS),
     )
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose keys stand once: of two values nobody could say which one is meant."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key stands twice")
+    return found
 
 
 def _text(found: Mapping[str, Any], name: str, path: str) -> str:
     value = found.get(name)
     if not isinstance(value, str) or not value:
-        raise BadDocument(f"allocation document at {path}.{name}: expected text, got {value!r}")
+        raise BadDocument(f"allocation document at {path}.{name}: expected text, got {_shown(value)}")
+    if not _WORD.fullmatch(value):
+        raise BadDocument(
+            f"allocation document at {path}.{name}: expected at most 253 visible ASCII characters, got {_shown(value)}"
+        )
     return value
 
 
-def _count(found: Mapping[str, Any], name: str, path: str, least: int) -> int:
+def _count(found: Mapping[str, Any], name: str, path: str, least: int, most: int = MAX_COUNT) -> int:
     value = found.get(name)
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise BadDocument(f"allocation document at {path}.{name}: expected a whole number >= {least}, got {value!r}")
+        raise BadDocument(
+            f"allocation document at {path}.{name}: expected a whole number >= {least}, got {_shown(value)}"
+        )
+    if value > most:
+        raise BadDocument(f"allocation document at {path}.{name}: expected at most {most}, got {_shown(value)}")
     return value
+
+
+def _shown(value: object) -> str:
+    """A value for a message, cut where it is long."""
+    try:
+        shown = repr(value)
+    except (ValueError, RecursionError):  # a number of too many digits, a list nested too deeply
+        return f"a {type(value).__name__}"
+    return shown if len(shown) <= SHOWN else f"{shown[:SHOWN]}..."

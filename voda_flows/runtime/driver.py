@@ -16,6 +16,7 @@ from voda_flows.runtime.driver_board import Board
 from voda_flows.runtime.driver_events import EventQueue, Terminated
 from voda_flows.runtime.driver_http import serve
 from voda_flows.runtime.driver_loop import Driver
+from voda_flows.runtime.driver_watch import Watch
 from voda_flows.runtime.environment import DRIVER_PORT, read_driver
 from voda_flows.runtime.errors import RuntimeFault
 from voda_flows.runtime.log import open_log
@@ -32,14 +33,16 @@ def main() -> int:
     try:
         environment = read_driver(os.environ)
         key = read_key(environment.key_file)
+        watch = Watch(environment.stall_timeout_s)
         board = Board()
         LOG.info("driver job=%s segment=%d uid=%s", environment.job, environment.segment, environment.pod_uid)
         driver = Driver(environment, key, board, queue)
         http = serve(board, environment.pod_ip, DRIVER_PORT)
-        end = driver.run()
+        end = driver.run(watch.beat)
     except RuntimeFault as fault:
         LOG.error("cannot go on: %s", fault)  # noqa: TRY400 - the message says it all
         return 1
+    watch.close()
     kept = write_end(environment.segment_folder, environment.pod_uid, end)
     LOG.info("end outcome=%s step=%d epoch=%g kept=%s message=%s", end.outcome, end.step, end.epoch, kept, end.message)
     driver.say_goodbye(GOODBYE_LIMIT_S)

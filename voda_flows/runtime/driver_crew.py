@@ -48,7 +48,7 @@ class Crew:
 
     def start_ranks(self, life: Life) -> None:
         """Have the ranks of a life started; they come to the door by themselves."""
-        life.phase = STARTING
+        life.phase, life.started_s = STARTING, time.monotonic()
         for slot in life.slots:
             environment = dict(self._environment(life.host, slot))
             order = {"type": "run", "host": life.host, "slot": slot, "command": self._command}
@@ -67,6 +67,23 @@ class Crew:
         if life.link is not None:
             life.link.close()
 
+    def never_reached(self, life: Life, reason: str) -> None:
+        """The agent of a life does not answer: a newcomer has failed, one that stands in is as gone as its pod."""
+        if not life.after_crash:
+            life.failure = f"{life.host}'s agent could not be reached ({reason})"
+        self.dismiss(life)
+
+    def end_late(self, now_s: float, limit_s: float) -> None:
+        """End the lives whose ranks are not at the door so long after their start (seconds); none follows them.
+
+        Whoever waits for them, a first world or a change, goes on without.
+        """
+        for life in self._roster.late(now_s - limit_s):
+            life.failure = f"{life.host} did not come to the door within {limit_s:g} s (VODA_SETUP_TIMEOUT)"
+            LOG.warning("%s: its ranks are ended", life.failure)
+            life.in_time = False
+            self.send(life, {"type": "kill", "host": life.host})
+
     def over(self, life: Life) -> None:
         """All ranks of a life have ended: begin the worker's next one, or let its agent go.
 
@@ -77,11 +94,12 @@ class Crew:
             self.dismiss(life)
         elif not any(life.ended.values()):
             return
-        elif self._roster.may_restart(life):
+        elif self._roster.may_restart(life) and life.in_time:
             life.phase = GONE
             self.begin_again(life)
         else:
-            LOG.error("worker given up id=%s restarts=%d", life.worker.id, self._roster.restarts[life.worker.id])
+            LOG.error("worker given up id=%s restarts=%d because=%s",
+                      life.worker.id, self._roster.restarts[life.worker.id], life.failure)  # fmt: skip
             self.dismiss(life)
 
     def send(self, life: Life, message: Message) -> None:

@@ -32,7 +32,7 @@ from voda_flows.runtime.driver_world import World
 from voda_flows.runtime.errors import BadDocument
 from voda_flows.runtime.launch import Launcher, Member, open_launcher
 from voda_flows.runtime.log import open_log
-from voda_flows.runtime.segment_folder import FAILED, STOPPED, End, append_line, claim
+from voda_flows.runtime.segment_folder import STOPPED, End, append_line, claim
 
 if TYPE_CHECKING:
     from voda_flows.runtime.driver_board import Board
@@ -43,6 +43,7 @@ LOG = open_log("driver")
 POLL_S = 0.02  # between looks at the document's file
 END_GRACE_S = 5.0  # for ranks that outlive the end of the others
 _KILLED = -9
+_LEFT = 1  # the exit code that a rank is taken for that ended with 0 and without a word
 
 
 class Driver:
@@ -65,6 +66,7 @@ class Driver:
         self._links: dict[str, AgentLink] = {}  # by host, of lives that were in a world; read by launcher threads
         self._begun = False
         self._stopping = False
+        self._stop_s = 0.0
         self._told: frozenset[str] | None = None  # hosts of the change that ranks were last told of
         self._crashed_s: float | None = None
         self._give_up_s: float | None = None
@@ -79,9 +81,10 @@ class Driver:
         }  # fmt: skip
         self._publish()
 
-    def run(self) -> End:
-        """Live through the segment; how it ended."""
+    def run(self, beat: Callable[[], None]) -> End:
+        """Live through the segment, telling each turn by ``beat``; how it ended."""
         while self._end is None:
+            beat()
             event = self._queue.next(POLL_S)
             text = self._document.changed()
             if text is not None:
@@ -128,7 +131,7 @@ class Driver:
             slots = min((worker.slots for worker in allocation.workers), default=1)
             events = LauncherEvents(self._queue, self._mark_removed)
             self._launcher = open_launcher(self._environment, allocation.min_workers * slots, events)
-        why = self._why_stop(allocation)
+        why = self._roster.why_stop(allocation, begun=self._begun)
         if why is not None:
             self._stop(why)
             return
@@ -137,17 +140,6 @@ class Driver:
         for worker in self._roster.arrivals(allocation):
             self._crew.begin(worker, self._document_s)
         self._allow()
-
-    def _why_stop(self, allocation: Allocation) -> str | None:
-        """Why a document is obeyed by a checkpoint and an end; None when it can be followed in place."""
-        if allocation.stop:
-            return "the document says so"
-        if len(allocation.workers) < allocation.min_workers:
-            return "the document names fewer workers than the job's least"
-        named = {worker.id for worker in allocation.workers}
-        if self._begun and not any(life.phase == RUNNING and life.worker.id in named for life in self._roster):
-            return "no rank would stay that has the state"
-        return None
 
     def _allow(self) -> None:
         if self._launcher is not None:
@@ -159,12 +151,14 @@ class Driver:
         assert self._launcher is not None, "ranks are started after the launcher"
         return {**self._story.rank_environment(), **self._launcher.environment(host, slot)}
 
-    def _rank_ended(self, life: Life, slot: int, code: int) -> None:
+    def _rank_ended(self, life: Life, slot: int, code: int, *, lost: str = "") -> None:
+        """A rank has ended, or is as good as that because its agent was ``lost``."""
         if slot in life.ended:
             return
         joined = life.phase == RUNNING
         if life.phase in (STARTING, READY) or (joined and slot not in life.said_end):
-            code = self._story.left(life.host, code, joined=joined)
+            life.failure = life.failure or self._story.left(life.host, code, joined=joined, lost=lost)
+            code = code or _LEFT
         life.ended[slot] = code
         assert self._launcher is not None, "ranks are started after the launcher"
         if code and life.phase == RUNNING:
@@ -190,10 +184,10 @@ class Driver:
         for life in self._roster.on_link(event.link):
             LOG.warning("agent gone worker=%s because=%s", life.worker.id, event.reason)
             if life.phase == CONNECTING:
-                self._crew.dismiss(life)
+                self._crew.never_reached(life, event.reason)
                 continue
             for slot in life.living:
-                self._rank_ended(life, slot, _KILLED)
+                self._rank_ended(life, slot, _KILLED, lost=event.reason)
 
     def _heard(self, event: Heard) -> None:
         message = event.message
@@ -232,7 +226,7 @@ class Driver:
             self._board.add_row(said["row"])
         elif kind == "end":
             life.said_end.add(slot)
-            self._story.rank_end(said)
+            life.failure = life.failure or self._story.rank_end(life.host, said)
             self._give_up_s = self._give_up_s or time.monotonic() + self._environment.reset_timeout_s
 
     def _progress(self, said: Message) -> None:
@@ -302,9 +296,9 @@ class Driver:
         if self._stopping:
             return
         LOG.info("stop because=%s", why)
-        self._stopping = True
+        self._stopping, self._stop_s = True, time.monotonic()
         if not self._begun:
-            self._end = self._story.nothing_done(STOPPED, f"stopped before it began: {why}")
+            self._end = self._story.nothing_done(f"stopped before it began: {why}")
         self._crew.tell_running({"type": "stop"})
 
     # what follows
@@ -334,9 +328,7 @@ class Driver:
             return
         ready = [life for life in self._roster if life.phase == READY]
         if len(ready) < allocation.min_workers:
-            self._end = self._story.nothing_done(
-                FAILED, f"expected at least {allocation.min_workers} workers to start, got {len(ready)}"
-            )
+            self._end = self._story.too_few(len(ready), allocation.min_workers, self._roster)
             return
         assert self._launcher is not None, "made with the first document"
         self._begun = True
@@ -346,6 +338,7 @@ class Driver:
         self._launcher.start({life.host: life.worker.slots for life in ready})
 
     def _keep_limits(self, now_s: float) -> None:
+        self._crew.end_late(now_s, self._environment.setup_timeout_s)
         if not self._begun or self._allocation is None:
             return
         running = [life for life in self._roster if life.phase == RUNNING]
@@ -355,8 +348,8 @@ class Driver:
             self._end = self._story.failed("fewer workers than the job's least are left")
         elif self._roster.unresolved() and len(self._wanted_hosts()) < self._allocation.min_workers:
             self._world.resetting_since_s = None  # the others wait for a rank that is being replaced
-        elif self._is_stuck(now_s):
-            self._end = self._story.failed(f"a reset did not end within {self._environment.reset_timeout_s:g} s")
+        elif stuck := self._stuck(now_s):
+            self._end = self._story.failed(stuck)
         if self._end is not None and self._stopping:
             self._resizes.stopped(self._stop_record(self._allocation))
 
@@ -365,9 +358,14 @@ class Driver:
         too_few = self._roster.num_standing() < allocation.min_workers
         return too_few and not self._stopping and not self._story.is_done
 
-    def _is_stuck(self, now_s: float) -> bool:
-        since_s = self._world.resetting_since_s
-        return since_s is not None and now_s - since_s > self._environment.reset_timeout_s
+    def _stuck(self, now_s: float) -> str:
+        """What takes longer than it may, empty when nothing does."""
+        since_s, limits = self._world.resetting_since_s, self._environment
+        if since_s is not None and now_s - since_s > limits.reset_timeout_s:
+            return f"a reset did not end within {limits.reset_timeout_s:g} s"
+        if self._stopping and now_s - self._stop_s > limits.stop_timeout_s:
+            return f"the ranks did not stop within {limits.stop_timeout_s:g} s (VODA_STOP_TIMEOUT)"
+        return ""
 
     def _stop_record(self, allocation: Allocation) -> Resize:
         return Resize(

@@ -33,9 +33,9 @@ class Progress:
 
     def end(self, epoch: float) -> None:
         """The segment ends here; what is left is another segment's."""
-        if self._begin is not None:
+        if self._written:
             done = self._units(epoch)
-            self._write(done, done)
+            self._write(done, max(done, 1))  # 0/600 left as it is would count as all done once the pod has succeeded
 
     def _units(self, epoch: float) -> int:
         assert self._begin is not None, "counted from the segment's begin"

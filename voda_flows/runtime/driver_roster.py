@@ -24,6 +24,7 @@ GONE = "gone"
 
 _UNRESOLVED = (CONNECTING, STARTING)
 _WANTED = (READY, RUNNING)
+_FAILED = "failed"  # given up by the driver
 _WORD = {CONNECTING: "restarting", STARTING: "restarting", READY: "restarting"}
 
 
@@ -42,6 +43,9 @@ class Life:
         said_end: Slots whose ranks have said how they end.
         ended: Exit code by slot, of ranks that have ended.
         cause_s: Since when it is wanted: its document or the crash before it was seen then (seconds since the epoch).
+        started_s: When its ranks were started (monotonic seconds).
+        in_time: Whether they came to the door before their limit; nobody starts what hung once more.
+        failure: How it failed, empty while it has not.
     """
 
     worker: Worker
@@ -54,6 +58,9 @@ class Life:
     said_end: set[int] = field(default_factory=set)
     ended: dict[int, int] = field(default_factory=dict)
     cause_s: float = 0.0
+    started_s: float = 0.0
+    in_time: bool = True
+    failure: str = ""
 
     @property
     def slots(self) -> range:
@@ -133,6 +140,35 @@ class Roster:
             if life.phase in _WANTED and not life.ended and life.worker.id not in self._dropped
         }
 
+    def late(self, before_s: float) -> list[Life]:
+        """Lives whose ranks were started before a moment (monotonic seconds) and are not all at the door."""
+        lives = (*self._lives.values(), *self._leaving)
+        return [life for life in lives if life.phase == STARTING and life.in_time and life.started_s < before_s]
+
+    def failures(self) -> list[str]:
+        """How the workers that were given up failed."""
+        return [life.failure for life in self if life.phase == GONE and life.failure]
+
+    def most_restarts(self) -> int:
+        """Failures of the worker that failed most often."""
+        return max(self.restarts.values(), default=0)
+
+    def why_stop(self, allocation: Allocation, *, begun: bool) -> str | None:
+        """Why a document is obeyed by a checkpoint and an end; None when it can be followed in place.
+
+        Args:
+            allocation: the document.
+            begun: whether there was a world already.
+        """
+        if allocation.stop:
+            return "the document says so"
+        if len(allocation.workers) < allocation.min_workers:
+            return "the document names fewer workers than the job's least"
+        named = {worker.id for worker in allocation.workers}
+        if begun and not any(life.phase == RUNNING and life.worker.id in named for life in self):
+            return "no rank would stay that has the state"
+        return None
+
     def num_standing(self) -> int:
         """Workers that train or may still come to it."""
         return sum(life.phase not in (DRAINING, GONE) and life.worker.id not in self._dropped for life in self)
@@ -164,10 +200,16 @@ class Roster:
         return [life.worker.id for life in self if life.worker.id not in named | self._dropped]
 
     def describe(self) -> dict[str, dict[str, object]]:
-        """For the status: state and restarts of every worker that was ever named."""
-        return {life.worker.id: {"state": self._word(life), "restarts": self.restarts[life.worker.id]} for life in self}
+        """For the status: state and restarts of every worker that was ever named; why, of one that was given up."""
+        return {life.worker.id: self._describe(life) for life in self}
+
+    def _describe(self, life: Life) -> dict[str, object]:
+        said: dict[str, object] = {"state": self._word(life), "restarts": self.restarts[life.worker.id]}
+        return {**said, "why": life.failure} if said["state"] == _FAILED else said
 
     def _word(self, life: Life) -> str:
+        if life.phase == GONE and life.failure and life.worker.id not in self._dropped:
+            return _FAILED
         if life.worker.id in self._dropped and life.phase != GONE:
             return "draining"
         return _WORD.get(life.phase, life.phase)

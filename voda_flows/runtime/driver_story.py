@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import TYPE_CHECKING, Any
 
 from voda_flows.runtime.driver_progress import Progress
@@ -9,10 +10,9 @@ from voda_flows.runtime.segment_folder import DONE, FAILED, STOPPED, End
 
 if TYPE_CHECKING:
     from voda_flows.runtime.driver_board import Board
+    from voda_flows.runtime.driver_roster import Roster
     from voda_flows.runtime.environment import DriverEnvironment
     from voda_flows.runtime.lines import Message
-
-_LEFT = 1  # the exit code that a rank is taken for that ended with 0 and without a word
 
 
 class Story:
@@ -62,9 +62,11 @@ class Story:
         """The first step at this generation's size is made."""
         self._generation = generation
 
-    def rank_end(self, said: Message) -> None:
-        """A rank says how it ends."""
+    def rank_end(self, host: str, said: Message) -> str:
+        """A rank says how it ends; why it failed, empty where it did not."""
         self._ends.append(said)
+        words = str(said.get("message") or "").strip().splitlines()
+        return f"{host} failed: {words[-1] if words else 'it does not say why'}" if said["outcome"] == FAILED else ""
 
     @property
     def is_done(self) -> bool:
@@ -89,29 +91,38 @@ class Story:
         """A failed end at the last known place."""
         return End(FAILED, self._step, self._epoch, message)
 
-    def left(self, host: str, code: int, *, joined: bool) -> int:
+    def left(self, host: str, code: int, *, joined: bool, lost: str = "") -> str:
         """A rank ended without a word: a failure whatever its exit code.
 
         Args:
             host: whose rank it was.
             code: its exit code.
             joined: whether it was in a world.
+            lost: why its agent is taken for lost, empty where the agent told of the end.
 
         Returns:
-            The exit code to take it for.
+            What happened, for people.
         """
-        self._left = (
-            f"{host} ended with exit code {code} in the middle of the training, without a word"
-            if joined
-            else f"{host}'s command ended with exit code {code} before it joined the training"
-            " (a training script calls session.elastic)"
-        )
-        return code or _LEFT
+        if lost:
+            self._left = f"{host}'s agent was lost ({lost}), and its rank with it"
+        elif joined:
+            self._left = f"{host} {_ended(code)} in the middle of the training, without a word"
+        else:
+            self._left = (
+                f"{host}'s command {_ended(code)} before it joined the training"
+                " (a training script calls session.elastic)"
+            )
+        return self._left
 
-    def nothing_done(self, outcome: str, message: str) -> End:
-        """An end before training began."""
-        why = f": {self._left}" if outcome == FAILED and self._left else ""
-        return End(outcome, self._step, self._epoch, message + why)
+    def nothing_done(self, message: str) -> End:
+        """A stop before training began."""
+        return End(STOPPED, self._step, self._epoch, message)
+
+    def too_few(self, ready: int, wanted: int, roster: Roster) -> End:
+        """A failure before training began: so many workers stand at the door, and so many are needed."""
+        why = "".join(f": {failure}" for failure in roster.failures()[-1:])
+        message = f"expected at least {wanted} workers to start, got {ready}{why}"
+        return End(FAILED, self._step, self._epoch, message, failed_starts=0 if ready else roster.most_restarts())
 
     def end(self, end: End) -> None:
         """The segment has ended: what it did is all it will ever do."""
@@ -129,3 +140,13 @@ class Story:
             "step": self._step,
             "samples_per_s": self._samples_per_s,
         }
+
+
+def _ended(code: int) -> str:
+    """How a process ended, in words: its exit code, or the signal that ended it."""
+    if code >= 0:
+        return f"ended with exit code {code}"
+    try:
+        return f"was ended by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was ended by signal {-code}"

@@ -13,6 +13,9 @@ AGENT_PORT = 7070
 DRIVER_PORT = 7071
 AGENT_TIMEOUT_S = 10.0
 RESET_TIMEOUT_S = 60.0
+SETUP_TIMEOUT_S = 600.0
+STALL_TIMEOUT_S = 60.0
+STOP_TIMEOUT_S = 600.0
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,9 @@ class DriverEnvironment:
         restart_limit: How often one worker's ranks are started again.
         agent_timeout_s: After how many seconds of silence an agent is lost.
         reset_timeout_s: How long a reset may last, in seconds.
+        setup_timeout_s: How long a rank may take from its start to the door, in seconds.
+        stop_timeout_s: How long ranks may take to stop at a checkpoint, in seconds.
+        stall_timeout_s: After how many seconds without a turn of its loop the driver is ended.
         progress_file: Where ``N/M`` goes, None for nowhere.
     """
 
@@ -78,6 +84,9 @@ class DriverEnvironment:
     restart_limit: int
     agent_timeout_s: float
     reset_timeout_s: float
+    setup_timeout_s: float
+    stop_timeout_s: float
+    stall_timeout_s: float
     progress_file: Path | None
 
     @property
@@ -128,6 +137,9 @@ def read_driver(environ: Mapping[str, str]) -> DriverEnvironment:
         restart_limit=_count(environ, "VODA_RESTART_LIMIT", 3),
         agent_timeout_s=_seconds(environ, "VODA_AGENT_TIMEOUT", AGENT_TIMEOUT_S),
         reset_timeout_s=_seconds(environ, "VODA_RESET_TIMEOUT", RESET_TIMEOUT_S),
+        setup_timeout_s=_seconds(environ, "VODA_SETUP_TIMEOUT", SETUP_TIMEOUT_S),
+        stop_timeout_s=_seconds(environ, "VODA_STOP_TIMEOUT", STOP_TIMEOUT_S),
+        stall_timeout_s=_seconds(environ, "VODA_STALL_TIMEOUT", STALL_TIMEOUT_S),
         progress_file=Path(progress) if progress else None,
     )
 

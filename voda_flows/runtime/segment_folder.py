@@ -27,12 +27,14 @@ class End:
         step: Steps made.
         epoch: Epochs done.
         message: Why, for people.
+        failed_starts: How often one worker's ranks failed before anybody came to the door; 0 when somebody did.
     """
 
     outcome: str
     step: int
     epoch: float
     message: str
+    failed_starts: int = 0
 
 
 def claim(root: Path, segment: int, driver_uid: str) -> bool:

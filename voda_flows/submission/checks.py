@@ -1,24 +1,30 @@
-"""What `voda submit` refuses, before anything is created: the same that the gate and the engine would refuse later.
+"""What `voda submit` and `voda lint` refuse: the same that the gate and the engine would refuse later, in their words.
 
-First every document's shape, before anybody reads a field of it; later, when it is ready, what it asks for.
+First every document's shape, before anybody reads a field of it; later, when it is ready, what it is called and what
+it asks for. All of it happens before anything is created.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import difflib
+import re
+from collections.abc import Iterator, Mapping, Sequence
 
-from scheduler_core.errors import InvalidValue, NotFound
-from voda_flows.control.cluster import OtherGpus, cluster_of, gpus_by_type
-from voda_flows.control.request import Limits, check_submission
-from voda_flows.control.settings import settings
-from voda_flows.local.argo import TemplateSource, validate, validate_template
+from scheduler_core.errors import Conflict, InvalidValue
+from voda_flows.control.request import check_submission, remarks
+from voda_flows.local.argo import validate, validate_template
 from voda_flows.local.argo.schema import check_fields
 from voda_flows.local.cron import validate_cron
-from voda_flows.objects import Object
-from voda_flows.store import ObjectStore
+from voda_flows.objects import Key, Object, key_of
+from voda_flows.submission.names import check_names
+from voda_flows.submission.places import Document
+from voda_flows.submission.world import World
+
+_MADE = "in the Workflow that it makes"
+_CRON_PATH = re.compile(r"\(at \$\.(?P<path>[\w.]+)\)")
 
 
-def check_shape(document: Object) -> None:
+def check_shape(document: Document) -> None:
     """Refuse fields that do not exist and values of another type than their field's.
 
     Args:
@@ -27,59 +33,144 @@ def check_shape(document: Object) -> None:
     Raises:
         InvalidValue: Says where in which document what was expected and what was found.
     """
-    kind, meta = document["kind"], document["metadata"]
-    name = f"{kind} {meta.get('name') or meta.get('generateName') or '(no name)'}"
+    body, made = document.body, False
     try:
-        if kind == "CronWorkflow":
-            check_fields({"metadata": meta})
-            validate_cron(document)
-            name += ", in the Workflow that it makes"
-            document = {"spec": document["spec"]["workflowSpec"]}
-        check_fields(document)
+        if document.kind == "CronWorkflow":
+            check_fields({"metadata": body["metadata"]})
+            _check_cron(body)
+            made = True
+        # What local mode has not is refused last, by the engine's check: whoever asks for what nobody has should know.
+        check_fields(_workflow_of(body) if made else body, supported=False)
     except InvalidValue as wrong:
-        raise InvalidValue(str(wrong) if str(wrong).startswith(name) else f"{name}: {wrong}") from wrong
+        raise _placed(document, wrong, made=made) from wrong
 
 
-def check_all(documents: Sequence[Object], store: ObjectStore) -> None:
+def check_all(documents: Sequence[Document], world: World) -> None:
     """Check every document.
 
     Args:
         documents: Ready to be created, in any order.
-        store: The world they go to: its settings, nodes and templates.
+        world: What they are held against.
 
     Raises:
         InvalidValue: Says where in which document what was expected, what was found and what to do.
+        Conflict: A Workflow has a name that is taken.
     """
-    chosen = settings(store)
-    cluster = cluster_of(store.list("Node"), OtherGpus(), chosen.topology_levels)
-    limits = Limits(settings=chosen, gpus_by_type=gpus_by_type(cluster))
-    brought = {
-        (document["metadata"]["namespace"], document["metadata"].get("name", "")): document
-        for document in documents
-        if document["kind"] == "WorkflowTemplate"
-    }
+    for fault in faults(documents, world):
+        raise fault
+    for document in documents:
+        key = key_of(document.body)
+        if key.kind == "Workflow" and key.name and world.find(key) is not None:
+            place = document.place("metadata.name")
+            raise Conflict(
+                f"{f'{place}: ' if place else ''}{key}: expected a new name, it exists already\n"
+                "delete it first, or choose another with --name or `generateName`"
+            )
+
+
+def faults(documents: Sequence[Document], world: World) -> Iterator[InvalidValue]:
+    """The first fault of each document that has one; names that are taken in the world are none.
+
+    Args:
+        documents: Ready to be created, in any order.
+        world: What they are held against.
+    """
+    brought: dict[Key, Object] = {}
+    named = list[Document]()
+    for document in documents:
+        try:
+            check_names(document.body)
+            _check_once(document, brought)
+            named.append(document)
+        except InvalidValue as wrong:
+            yield document.fault(wrong, who=document.title)
+    for document in named:
+        try:
+            _check(document.body, world, brought)
+        except InvalidValue as wrong:
+            yield _placed(document, wrong, made=document.kind == "CronWorkflow")
+
+
+def remarks_on(documents: Sequence[Document], world: World) -> list[str]:
+    """What is right, and yet will not be as its author may expect.
+
+    Args:
+        documents: Checked.
+        world: The world they go to.
+
+    Returns:
+        A sentence each.
+    """
+    bodies = [_workflow_of(document.body) for document in documents if document.kind != "WorkflowTemplate"]
+    return [text for body in bodies for text in remarks(body, world.limits)]
+
+
+def _check_once(document: Document, brought: dict[Key, Object]) -> None:
+    """Refuse a name that another document has; note it."""
+    key = key_of(document.body)
+    if key in brought:
+        said = f"{key}: expected one document of that name, found two; give one another name, or `generateName`"
+        raise InvalidValue(said, path="metadata.name")
+    if key.name:
+        brought[key] = document.body
+
+
+def _check(body: Object, world: World, brought: Mapping[Key, Object]) -> None:
+    """Refuse one document in the words of whoever would refuse it later: the gate or the engine."""
 
     def template(namespace: str, name: str, /) -> Object | None:
         """A WorkflowTemplate that comes with the documents, or that is there."""
-        try:
-            return brought.get((namespace, name)) or store.get("WorkflowTemplate", namespace, name)
-        except NotFound:
-            return None
+        key = Key("WorkflowTemplate", namespace, name)
+        return brought.get(key) or world.find(key)
 
-    for document in documents:
-        _check(document, limits, template)
-
-
-def _check(document: Object, limits: Limits, template: TemplateSource) -> None:
-    """Refuse one document in the words of whoever would refuse it later: the gate or the engine."""
-    kind, meta = document["kind"], document["metadata"]
-    name = meta.get("name") or meta["generateName"]
-    if kind == "CronWorkflow":
-        name = f"{name}, in the Workflow that it makes"
-        document = {"kind": "Workflow", "metadata": {"uid": "", **meta}, "spec": document["spec"]["workflowSpec"]}
-    if kind != "WorkflowTemplate":
-        check_submission(document, limits)
+    if body["kind"] == "WorkflowTemplate":
+        validate_template(body, template)
+        return
+    workflow = _workflow_of(body)
+    check_submission(workflow, world.limits)
     try:
-        (validate_template if kind == "WorkflowTemplate" else validate)(document, template)
+        validate(workflow, template)
     except InvalidValue as wrong:
-        raise InvalidValue(f"{kind} {name}: {wrong}") from wrong
+        known = [*world.templates, *((key.namespace, key.name) for key in brought if key.kind == "WorkflowTemplate")]
+        raise InvalidValue(f"{wrong}{_meant(str(wrong), body, known)}", path=wrong.path) from wrong
+
+
+def _workflow_of(body: Object) -> Object:
+    """The Workflow that a document is, or makes."""
+    if body["kind"] != "CronWorkflow":
+        return body
+    return {"kind": "Workflow", "metadata": {"uid": "", **body["metadata"]}, "spec": body["spec"]["workflowSpec"]}
+
+
+def _meant(said: str, body: Object, known: Sequence[tuple[str, str]]) -> str:
+    """A suggestion for a WorkflowTemplate that is not there."""
+    asked = re.search(r'templates\.argoproj\.io "([^"]*)" not found|template reference (\S*)\.\S* not found', said)
+    if asked is None:
+        return ""
+    name, namespace = asked[1] or asked[2] or "", body["metadata"].get("namespace") or "default"
+    names = [other for place, other in known if place == namespace]
+    near = difflib.get_close_matches(name, names, n=1)
+    if near and near[0] != name:
+        return f"; did you mean '{near[0]}'?"
+    elsewhere = sorted(place for place, other in known if other == name)
+    return f"; there is one in namespace {elsewhere[0]}" if elsewhere and not near else ""
+
+
+def _check_cron(body: Object) -> None:
+    """Check a CronWorkflow's own fields; what it makes is checked as a Workflow."""
+    try:
+        validate_cron(body)
+    except InvalidValue as wrong:
+        found = _CRON_PATH.search(str(wrong))
+        raise InvalidValue(str(wrong), path=wrong.path or (found["path"] if found else "spec")) from wrong
+
+
+def _placed(document: Document, wrong: InvalidValue, *, made: bool) -> InvalidValue:
+    """The fault at its place; what a CronWorkflow makes stands deeper in the document than the fault knows."""
+    said, path, who = str(wrong), wrong.path, document.title
+    if made and path.startswith("spec"):
+        path = re.sub(r"^spec", "spec.workflowSpec", wrong.path)
+        said = said.replace(wrong.path, path)
+    if made:
+        who = f"{who}, {_MADE}"
+    return document.fault(InvalidValue(said, path=path), who="" if said.startswith("job ") else who)

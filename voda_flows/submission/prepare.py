@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +13,8 @@ from voda_flows.config import near_miss
 from voda_flows.objects import Object
 from voda_flows.store import ObjectStore
 from voda_flows.submission.checks import check_shape
+from voda_flows.submission.places import Document, Place
+from voda_flows.submission.places import Path as FieldPath
 
 API: Final = "argoproj.io/v1alpha1"
 #: Templates come first, so that a file may bring the template that its Workflow calls.
@@ -47,7 +49,7 @@ class Wishes:
         return cls(parameters=dict(pair.split("=", 1) for pair in parameters), name=name, namespace=namespace)
 
 
-def prepared(documents: Sequence[Object], wishes: Wishes, *, workdir: Path) -> list[Object]:
+def prepared(documents: Sequence[Document], wishes: Wishes, *, workdir: Path) -> list[Document]:
     """Documents ready to be checked and created, templates first.
 
     Args:
@@ -64,16 +66,16 @@ def prepared(documents: Sequence[Object], wishes: Wishes, *, workdir: Path) -> l
     """
     for number, document in enumerate(documents, start=1):
         _check_kind(document, number, named=bool(wishes.name))
-    documents = [_without_nulls(document) for document in documents]
+    documents = [replace(document, body=_without_nulls(document.body)) for document in documents]
     for document in documents:
         check_shape(document)
-    workflows = [document for document in documents if document["kind"] == "Workflow"]
+    workflows = [document for document in documents if document.kind == "Workflow"]
     if wishes.name and len(workflows) != 1:
         raise InvalidValue(f"--name: expected one Workflow to name, found {len(workflows)}")
     if wishes.parameters and not workflows:
         raise InvalidValue("-p: expected a Workflow whose arguments to set, found none")
     ready = [_prepare(document, wishes, workdir) for document in documents]
-    return sorted(ready, key=lambda document: ORDER.index(document["kind"]))
+    return sorted(ready, key=lambda document: ORDER.index(document.kind))
 
 
 def apply(store: ObjectStore, document: Object) -> tuple[Object, str]:
@@ -110,50 +112,59 @@ def _within(value: object) -> object:
     return [_within(each) for each in value] if isinstance(value, list) else value
 
 
-def _check_kind(document: Object, number: int, *, named: bool) -> None:
+def _check_kind(document: Document, number: int, *, named: bool) -> None:
     """Refuse what is no document of Argo's that can be submitted."""
-    kind = document.get("kind")
+    body, kind = document.body, document.body.get("kind")
     if kind not in ORDER:
         near = near_miss(str(kind), ORDER) if kind else f"; known are {', '.join(ORDER)}"
-        raise InvalidValue(f"document {number}: expected a kind that can be submitted, found {kind!r} at $.kind{near}")
-    if document.get("apiVersion") != API:
-        raise InvalidValue(
-            f"document {number} ({kind}): expected {API!r}, found {document.get('apiVersion')!r} at $.apiVersion"
-        )
-    meta = document.get("metadata")
+        said = f"document {number}: expected a kind that can be submitted, found {kind!r} at $.kind{near}"
+        raise document.fault(InvalidValue(said, path="kind"))
+    if body.get("apiVersion") != API:
+        said = f"document {number} ({kind}): expected {API!r}, found {body.get('apiVersion')!r} at $.apiVersion"
+        raise document.fault(InvalidValue(said, path="apiVersion"))
+    meta = body.get("metadata")
     named = named and kind == "Workflow"
     if not isinstance(meta, dict) or not (meta.get("name") or meta.get("generateName") or named):
-        raise InvalidValue(
+        said = (
             f"document {number} ({kind}): expected `name` or `generateName` at $.metadata, found {meta!r}\n"
             "give it one in the document, or with --name"
         )
-    if not isinstance(document.get("spec"), dict):
-        raise InvalidValue(f"document {number} ({kind}): expected fields at $.spec, found {document.get('spec')!r}")
+        raise document.fault(InvalidValue(said, path="metadata"))
+    if not isinstance(body.get("spec"), dict):
+        said = f"document {number} ({kind}): expected fields at $.spec, found {body.get('spec')!r}"
+        raise document.fault(InvalidValue(said, path="spec"))
 
 
-def _prepare(document: Object, wishes: Wishes, workdir: Path) -> Object:
+def _prepare(document: Document, wishes: Wishes, workdir: Path) -> Document:
     """One document with the wishes that concern it."""
-    made = document
+    made, places = document.body, dict[FieldPath, Place](document.places)
     meta = made["metadata"]
     if wishes.namespace and meta.get("namespace") not in (None, wishes.namespace):
-        raise InvalidValue(
+        said = (
             f"{made['kind']} {meta.get('name')!r}: -n says {wishes.namespace!r}, the document {meta['namespace']!r}\n"
             "leave out one of the two"
         )
+        raise document.fault(InvalidValue(said, path="metadata.namespace"))
+    if "namespace" not in meta:
+        places["metadata", "namespace"] = "-n"
     meta.setdefault("namespace", wishes.namespace or "default")
     if made["kind"] != "Workflow":
-        return made
+        return replace(document, places=places)
     if wishes.name:
         meta["name"] = wishes.name
+        places["metadata", "name"] = "--name"
         meta.pop("generateName", None)
     meta["annotations"] = {WORKDIR: str(workdir), **(meta.get("annotations") or {})}
-    if wishes.parameters:
-        _set_arguments(made["spec"], wishes.parameters)
-    return made
+    for name, index in _set_arguments(made["spec"], wishes.parameters).items():
+        for field in ("name", "value"):
+            places["spec", "arguments", "parameters", index, field] = f"-p {name}"
+    return replace(document, places=places)
 
 
-def _set_arguments(spec: Object, values: Mapping[str, str]) -> None:
-    """Set arguments by name, in place; new ones come last."""
+def _set_arguments(spec: Object, values: Mapping[str, str]) -> dict[str, int]:
+    """Set arguments by name, in place; new ones come last. Returns where each stands now."""
+    if not values:
+        return {}
     arguments = spec["arguments"] = dict(spec.get("arguments") or {})
     given = [dict(entry) for entry in arguments.get("parameters") or []]
     known = {entry.get("name"): entry for entry in given}
@@ -164,3 +175,4 @@ def _set_arguments(spec: Object, values: Mapping[str, str]) -> None:
         else:
             given.append({"name": name, "value": value})
     arguments["parameters"] = given
+    return {entry["name"]: index for index, entry in enumerate(given) if entry.get("name") in values}

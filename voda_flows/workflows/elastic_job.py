@@ -23,6 +23,7 @@ from hera.workflows import (
     ExistingVolume,
     FieldEnv,
     Parameter,
+    RetryStrategy,
     SecretVolume,
     Step,
     Steps,
@@ -39,6 +40,8 @@ AGENT_PORT = 7070
 NODE_LOSS_S = 10
 #: Time for a rank to reach its next commit and write a checkpoint when its pod is asked to leave.
 GRACE_S = 60
+#: Tries of a checkpoint step whose pod was lost; a step that failed by itself (exit code 1) has said that its job has.
+CHECKPOINT_TRIES = 5
 STATE_FILE = "/tmp/voda-state"  # noqa: S108 -- a path in the checkpoint pod's own file system
 
 _WORKER_INPUTS = ("segment", "image", "volume", "job-name", "workdir", "command", "warm")
@@ -289,6 +292,9 @@ def _checkpoint() -> Container:
         ],
         volumes=[_claim()],
         tolerations=_node_loss_tolerations(),
+        retry_strategy=RetryStrategy(
+            limit=str(CHECKPOINT_TRIES), retry_policy="Always", expression="lastRetry.exitCode != '1'"
+        ),
     )
 
 

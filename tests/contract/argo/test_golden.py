@@ -2,88 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
-from datetime import UTC, datetime
-from functools import partial
+from collections.abc import Iterator
 
 import pytest
 
 from scheduler_core.errors import InvalidValue
-from tests.contract.argo import engine_world, golden
-from tests.contract.argo.engine_world import EngineWorld
-from tests.contract.argo.small_world import SmallWorld
-from tests.contract.argo.world import World, finish, is_ready_to_end, pod_of, running
+from tests.contract.argo import golden
+from tests.contract.argo.golden_runs import REFUSED, RUN, UNSUPPORTED, Endings, endings
 from voda_flows.local.argo import validate
-from voda_flows.local.argo.operate import resume, stop, terminate
-from voda_flows.local.up import down
-from voda_flows.objects import Object
-
-REFUSED = tuple(name for name in golden.NAMES if golden.is_refused(name))
-UNSUPPORTED = ("enum-expression", "hooks-running", "step-exit-hook")
-RUN = tuple(name for name in golden.NAMES if name not in (*REFUSED, *UNSUPPORTED))
-
-Endings = Mapping[str, Future[Object]]
-
-
-def _delete_pod(world: World, node: str) -> None:
-    world.delete_pod(pod_of(world, node))
-
-
-def _operate(operation: Callable[[Object], Object]) -> Callable[[World, str], None]:
-    return lambda world, _node: world.operate(operation)
-
-
-# What was done to a document by hand while it ran: (node that must run first, what is done).
-ACTIONS: Mapping[str, tuple[str, Callable[[World, str], None]]] = {
-    "pod-deleted": ("pod-deleted", _delete_pod),
-    "pod-deleted-retry": ("pod-deleted-retry(0)", _delete_pod),
-    "stop-while-running": ("stop-while-running[0].a", _operate(stop)),
-    "terminate-while-running": ("terminate-while-running[0].a", _operate(terminate)),
-    "suspend-whole": ("", _operate(lambda workflow: resume(workflow, datetime.now(UTC)))),
-}
-
-
-def _may_act(world: World, node: str) -> bool:
-    """Whether what must run first does."""
-    if not node:
-        return bool(world.status.get("phase") == "Running")
-    return running(world, node) and is_ready_to_end(world, pod_of(world, node))
-
-
-def _run(make: Callable[[Object], World], name: str) -> Object:
-    """The status with which a golden document ends."""
-    world = make(golden.document(name))
-    try:
-        if name in ACTIONS:
-            node, act = ACTIONS[name]
-            world.until(lambda: _may_act(world, node))
-            act(world, node)
-        return finish(world)
-    finally:
-        world.close()
 
 
 @pytest.fixture(scope="module", params=["processes", "engine"])
-def endings(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endings]:
-    """How each document ends in one of the worlds; all run at once, since they mostly sleep."""
-    folder = tmp_path_factory.mktemp(request.param)
-    make: Callable[[Object], World]
-    if request.param == "engine":
-        engine_world.begin(folder)
-        make = partial(EngineWorld, home=folder)
-    else:
-        make = partial(SmallWorld, folder=folder)
-    with ThreadPoolExecutor(max_workers=16) as pool:
-        yield {name: pool.submit(_run, make, name) for name in RUN}
-    if request.param == "engine":
-        down(folder, drain_s=0.2)
+def ends(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endings]:
+    """How each document ends in one of the worlds."""
+    with endings(request.param, tmp_path_factory.mktemp(request.param)) as found:
+        yield found
 
 
 @pytest.mark.parametrize("name", RUN)
-def test_document_ends_as_on_the_real_controller(name: str, endings: Endings) -> None:
+def test_document_ends_as_on_the_real_controller(name: str, ends: Endings) -> None:
     """Phase, messages, progress and every node agree with what Argo itself did."""
-    status = endings[name].result(timeout=60)
+    status = ends[name].result(timeout=60)
 
     assert golden.agreed(status) == golden.expected(golden.outcome(name))
     assert golden.out_of_order(status) == []
@@ -104,3 +43,10 @@ def test_document_that_local_mode_cannot_run_is_refused_by_name(name: str) -> No
     assert name in golden.MAY_BE_REFUSED
     with pytest.raises(InvalidValue, match="not supported in local mode"):
         validate(golden.document(name), lambda _namespace, _name: None)
+
+
+def test_every_golden_document_is_tried() -> None:
+    """None of those that were recorded is left out; the elastic job has a test of its own."""
+    recorded = {path.stem for path in golden.FOLDER.glob("*.json")}
+
+    assert sorted((*RUN, *REFUSED, *UNSUPPORTED, "elastic-job")) == sorted(recorded)

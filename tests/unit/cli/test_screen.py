@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import doctest
 import io
-import subprocess
-import sys
 
 import pytest
 from rich.console import Console
 
 from tests.unit.report.five_jobs import jobs
 from tests.unit.report.world import START_S, Building, node
-from voda_flows.cli import columns
-from voda_flows.cli.screen import line, picture
+from voda_flows import selectors
+from voda_flows.cli import columns, loglines, moments
+from voda_flows.cli import picture as drawing
+from voda_flows.cli.picture import picture
+from voda_flows.cli.screen import line
 from voda_flows.cli.snapshot import Snapshot, in_order, node_views
 from voda_flows.config import Settings
 from voda_flows.report.lives import JobLife, lives
@@ -31,7 +32,7 @@ def drawn(now: Snapshot, *, width: int = 80, height: int = 24) -> list[str]:
     """The picture as lines."""
     console = Console(file=io.StringIO(), width=width, height=height)
     with console.capture() as capture:
-        console.print(picture(now, in_order(now.lives, Settings()), note="a note", height=height))
+        console.print(picture(now, in_order(now.lives, Settings()), note="a note", height=height, width=width))
     return capture.get().splitlines()
 
 
@@ -79,27 +80,58 @@ def test_the_line_for_pipes() -> None:
     assert line(world(job)).split(" ", 1)[1] == "n0[-|a] n1[-|-]  a Running on 1 25%"
 
 
-def test_columns_examples_hold_and_long_lines_are_cut() -> None:
-    """Columns are aligned; with a width, a line that does not fit ends in an ellipsis."""
-    assert doctest.testmod(columns).failed == 0
-    assert columns.align(["A"], [["x" * 20]], width=10)[1] == "xxxxxxxxx…"
+def test_examples_of_columns_times_and_log_lines_hold() -> None:
+    """What the docstrings show."""
+    assert [doctest.testmod(module).failed for module in (columns, drawing, loglines, moments, selectors)] == [0] * 5
 
 
-def test_a_listing_does_not_wait_for_large_imports() -> None:
-    """Nothing that takes tenths of a second to import is needed to list jobs."""
-    large = ("hera", "horovod", "jinja2", "kubernetes", "numpy", "pydantic", "rich", "scipy", "torch", "yaml")
-    code = f"import sys, voda_flows.cli.list; print([m for m in {large} if m in sys.modules])"
-    ended = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+@pytest.mark.parametrize(
+    ("width", "lines"),
+    [
+        (
+            80,
+            [
+                "NAME                 STATUS  GPUS PROGRESS WAITED AGE MESSAGE",
+                "digits-with-a-name-7 Running 2/4  25%      3s     9s  trains",
+                "x                    Queued  0/1  0%       1m     1m  place 1 of 3; waits for 2…",
+            ],
+        ),
+        (
+            60,
+            [
+                "NAME                 STATUS  GPUS PROGRESS WAITED AGE",
+                "digits-with-a-name-7 Running 2/4  25%      3s     9s",
+                "x                    Queued  0/1  0%       1m     1m",
+            ],
+        ),
+        (
+            40,
+            [
+                "NAME                 STATUS  GPUS",
+                "digits-with-a-name-7 Running 2/4",
+                "x                    Queued  0/1",
+            ],
+        ),
+        (22, ["NAME           STATUS", "digits-…name-7 Running", "x              Queued"]),
+    ],
+)
+def test_a_narrow_terminal_has_what_matters_most(width: int, lines: list[str]) -> None:
+    """Columns go from the right; what is cut says so; names keep their end."""
+    headers = ["NAME", "STATUS", "GPUS", "PROGRESS", "WAITED", "AGE", "MESSAGE"]
+    rows = [
+        ["digits-with-a-name-7", "Running", "2/4", "25%", "3s", "9s", "trains"],
+        ["x", "Queued", "0/1", "0%", "1m", "1m", "place 1 of 3; waits for 2 GPUs"],
+    ]
 
-    assert ended.stdout == "[]\n"
+    assert columns.align(headers, rows, width=width) == lines
 
 
-def test_help_imports_no_verb() -> None:
-    """`voda --help` is made from the table alone."""
-    code = (
-        "import sys; from voda_flows.cli import run; run(['--help']); "
-        "print([m for m in sys.modules if m in ('rich', 'yaml', 'sqlite3', 'voda_flows.cli.list')])"
-    )
-    ended = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+def test_a_text_to_be_read_whole_goes_on_below() -> None:
+    """The last column is wrapped; others give way to it."""
+    rows = [["+3s", "0", "0.12s", "grows in place 1 -> 2: nobody else wants GPUs"]]
 
-    assert ended.stdout.splitlines()[-1] == "[]"
+    assert columns.align(["AT", "SEGMENT", "STILL", "WHAT"], rows, width=40, wrap=True) == [
+        "AT  SEGMENT WHAT",
+        "+3s 0       grows in place 1 -> 2:",
+        "            nobody else wants GPUs",
+    ]

@@ -100,7 +100,6 @@ def test_one_file_may_bring_template_and_workflow(world: World, tmp_path: Path) 
         ("python train.py", "''", "expected command to be given"),
         ("name: voda-elastic-job", "name: voda-elastic-jb", '"voda-elastic-jb" not found'),
         ("spec:\n", "spec:\n  entrypont: job\n", "entrypont"),
-        ("python train.py", "x\n      - name: min-gpus\n        value: '9'", "at most 4, all that the cluster has"),
         ("python train.py", "x\n      - name: priority\n        value: hgh", "did you mean 'high'?"),
         (
             "value: python train.py\n",
@@ -158,10 +157,14 @@ spec:
         (
             CRON,
             ("workflowSpec:\n", "workflowSpec:\n    parallelism: 2\n"),
-            "CronWorkflow nightly, in the Workflow that it makes: spec.parallelism: not supported in local mode",
+            "nightly, in the Workflow that it makes: spec.workflowSpec.parallelism: not supported in local mode",
         ),
         (LIBRARY, ("image: busybox", "image: busybox, tty: true"), "spec.templates[0].container.tty: not supported"),
-        (LIBRARY, ("echo, hello", "echo, '{{nope}}'"), "WorkflowTemplate library: templates.hello: failed to resolve"),
+        (
+            LIBRARY,
+            ("echo, hello", "echo, '{{nope}}'"),
+            "spec.templates[0].container.command[1]: templates.hello: failed to resolve",
+        ),
     ],
 )
 def test_a_wrong_template_is_refused_before_anybody_uses_it(

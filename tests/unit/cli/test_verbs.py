@@ -13,7 +13,6 @@ import pytest
 
 from tests.unit.cli.world import Said, World
 from tests.unit.report.world import Building, resize
-from voda_flows.cli.verbs import VERBS
 
 
 def running(name: str = "digits", **more: str) -> Building:
@@ -28,15 +27,6 @@ def running(name: str = "digits", **more: str) -> Building:
 def told(said: Said) -> tuple[str, str]:
     """What was said, by both ways."""
     return said.out, said.err
-
-
-def test_every_verb_has_help_with_an_example(world: World) -> None:
-    """--help of each verb says what it does and ends in a command line to copy."""
-    for verb in VERBS:
-        said = world.voda(verb, "--help")
-
-        assert said.code == 0, verb
-        assert f"Examples:\n  voda {verb}" in said.out or f"| voda {verb}" in said.out, verb
 
 
 def test_a_verb_that_is_none_is_a_usage_error_with_a_suggestion(world: World) -> None:
@@ -197,9 +187,9 @@ def test_logs_mark_who_speaks(world: World) -> None:
     worker = world.voda("logs", "digits", "--worker", "w0", "--tail", "1")
 
     assert sorted(everything.out.splitlines()) == sorted(
-        ["[driver] world size=2", "[w0] epoch 0", "[w0] epoch 1", "[w0] unfinished"]
+        ["driver | world size=2", "w0 | epoch 0", "w0 | epoch 1", "w0 | unfinished"]
     )
-    assert worker.out == "epoch 1\nunfinished\n"
+    assert worker.out == "unfinished\n"
 
 
 def test_logs_of_a_worker_that_never_was(world: World) -> None:
@@ -216,6 +206,7 @@ def test_following_logs_ends_with_the_workflow(world: World) -> None:
 
     def finish() -> None:
         world.log("digits-driver-0", "first\nsecond\n")
+        world.end_pods("digits")
         world.store.merge_patch("Workflow", "default", "digits", {"status": {"phase": "Succeeded"}})
 
     later = threading.Timer(0.2, finish)

@@ -65,6 +65,11 @@ class World:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "main.log").write_text(text, encoding="utf-8")
 
+    def end_pods(self, workflow: str, phase: str = "Succeeded") -> None:
+        """All pods of a Workflow have ended."""
+        for pod in self.store.list("Pod", "default", {"workflows.argoproj.io/workflow": workflow}):
+            self.store.merge_patch("Pod", "default", pod["metadata"]["name"], {"status": {"phase": phase}})
+
     def voda(self, *arguments: str) -> Said:
         """Run a command line in this world."""
         out, err = io.StringIO(), io.StringIO()

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from scheduler_core.converging.document import LEAVE_LIMIT_S
 from scheduler_core.model.job import JobPhase, WorkerPhase
+from scheduler_core.model.plan import Evict, Release
 from tests.unit.control.world import World
-from voda_flows.control.observe import other_gpus
+from voda_flows.config import Settings
+from voda_flows.control.enforce import StoreEnforcer
+from voda_flows.control.observe import StoreObserver, other_gpus
 
 
 def trained(home: Path) -> World:
@@ -41,6 +46,25 @@ def test_a_driver_that_has_done_its_work_gets_no_other_document(tmp_path: Path) 
 
     assert world.job().phase is JobPhase.STOPPING
     assert world.cycle() == []
+
+
+def test_workers_whose_driver_died_before_it_spoke_to_them_are_deleted(tmp_path: Path) -> None:
+    """Their agents wait for a driver, warm; when they have had the time to leave by themselves the job goes on."""
+    world = World(tmp_path)
+    world.submit("job", min_gpus="1", max_gpus="1")
+    world.cycle()
+    world.run_pods()
+    world.end_pod("driver", phase="Failed")
+    job_id = world.job().id
+    soon = world.cycle()
+
+    world.observer = StoreObserver(world.store, Settings(), world.drivers, clock=lambda: time.time() + LEAVE_LIMIT_S)
+    world.enforcer = StoreEnforcer(world.store, world.observer)
+    late = world.cycle()
+
+    assert soon == [Release(job_id=job_id, segment=0)]
+    assert late == [Evict(job_id=job_id, segment=0, worker_id="w0", reason="its driver ended 30 s ago")]
+    assert world.pod("checkpoint")
 
 
 def worker_pod(uid: str, role: str = "worker", **metadata: Any) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import pytest
 from scheduler_core.model.job import JobPhase, WorkerPhase
 from scheduler_core.model.plan import Announce, Grant, Grow, NewWorker, Publish, Release
 from tests.unit.control.world import World
+from voda_flows.objects import key_of
 
 
 @pytest.fixture
@@ -47,6 +48,38 @@ def test_a_job_lives_from_its_gate_to_its_end(world: World) -> None:
 
     assert world.store.get("Workflow", "default", "digits")["status"]["phase"] == "Succeeded"
     assert world.observer.observe().jobs == ()
+
+
+def test_a_checkpoint_step_that_is_lost_is_made_again(world: World) -> None:
+    """Its pod may be killed or deleted like any other; only its own word ends the job."""
+    world.submit("digits", min_gpus="1", max_gpus="1")
+    world.cycle()
+    world.run_pods()
+    world.end_pod("driver", phase="Failed")
+    world.cycle()
+    world.end_pod("worker", "w0")
+    for reason in ("Lost", "Evicted"):
+        pod = world.pod("checkpoint")
+        world.patch(key_of(pod), {"phase": "Failed", "reason": reason, "message": "pod's process was lost"})
+        world.settle()
+
+    assert world.job().phase is JobPhase.BETWEEN
+    assert world.job().retries == 0
+    world.end_pod("checkpoint", state="lost")
+    assert (world.job().phase, world.job().segment, world.job().retries) == (JobPhase.QUEUED, 1, 1)
+
+
+def test_a_checkpoint_step_that_says_no_ends_the_job(world: World) -> None:
+    """Exit code 1 is its verdict: the retry limit is used up."""
+    world.submit("digits", min_gpus="1", max_gpus="1")
+    world.cycle()
+    world.run_pods()
+    world.end_pod("driver", phase="Failed")
+    world.cycle()
+    world.end_pod("worker", "w0")
+    world.end_pod("checkpoint", phase="Failed")
+
+    assert world.store.get("Workflow", "default", "digits")["status"]["phase"] == "Failed"
 
 
 def test_the_document_names_what_the_driver_needs(world: World) -> None:

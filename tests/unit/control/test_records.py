@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 from scheduler_core.cycle import decide
@@ -62,6 +63,19 @@ def test_the_oldest_records_go(tmp_path: Path) -> None:
         kept(world, records)
 
     assert sorted(path.name for path in (tmp_path / "records").iterdir()) == ["00000003", "00000004"]
+
+
+def test_old_records_go(tmp_path: Path) -> None:
+    """However few they are: a record older than the limit goes when the next is written."""
+    world = World(tmp_path / "home", gpus=(8,))
+    records = Records(world.store, Settings(records_age_s=3_600.0), tmp_path / "records")
+    for number in range(3):
+        world.submit(f"j{number}", job_name=f"j{number}")
+        kept(world, records)
+        if number == 0:
+            os.utime(tmp_path / "records" / "00000001", (0, 0))
+
+    assert sorted(path.name for path in (tmp_path / "records").iterdir()) == ["00000002", "00000003"]
 
 
 def test_a_disk_that_is_full_stops_nothing(tmp_path: Path) -> None:

@@ -84,6 +84,8 @@ def test_a_driver_says_where_it_is(driver: Driver) -> None:
             world_size=2,
             samples_per_s=1.5,
             leaving=frozenset({"w1", "w2"}),
+            states={"w0": "running", "w1": "draining", "w2": "gone"},
+            restarts={"w0": 0, "w1": 0, "w2": 0},
             ending=True,
         )
     }

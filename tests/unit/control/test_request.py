@@ -10,7 +10,7 @@ from scheduler_core.errors import InvalidValue
 from scheduler_core.model.job import JobSpec
 from scheduler_core.model.queue import Queue
 from voda_flows.config import Settings
-from voda_flows.control.request import Asked, Limits, check_submission, read_request
+from voda_flows.control.request import Asked, Limits, check_submission, read_request, remarks
 
 LIMITS = Limits(
     settings=Settings(
@@ -62,11 +62,7 @@ def test_a_legal_request_becomes_a_spec() -> None:
         ({"retry_limit": "-1"}, "expected retry-limit to be a whole number >= 0, got '-1'"),
         ({"min_gpus": "3", "max_gpus": "2"}, "expected min-gpus <= max-gpus, got 3 and 2"),
         ({"max_gpus": "3", "gpus_per_worker": "2"}, "expected max-gpus in multiples of gpus-per-worker 2, got 3"),
-        ({"min_gpus": "7", "max_gpus": "7"}, "expected min-gpus of at most 6, all that the cluster has, got 7"),
-        (
-            {"min_gpus": "3", "max_gpus": "3", "gpu_type": "v100"},
-            "expected min-gpus of at most 2, all that the cluster has of v100, got 3",
-        ),
+        ({"workdir": "/voda/../etc"}, "expected workdir to be a path without '..', got '/voda/../etc'"),
         ({"gpu_type": "a10"}, "expected a gpu-type of this cluster, got 'a10'; did you mean 'a100'?"),
         ({"queue": "defualt"}, "expected a queue that exists, got 'defualt'; did you mean 'default'?"),
         ({"queue": "lab"}, "expected a namespace that queue 'lab' is open to, got 'default'"),
@@ -159,3 +155,32 @@ def test_two_training_steps_need_two_names() -> None:
 def test_a_workflow_without_training_passes() -> None:
     """Other people's Workflows are none of our business."""
     check_submission({"kind": "Workflow", "metadata": {"name": "a"}, "spec": {"templates": [{"name": "x"}]}}, LIMITS)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "said"),
+    [
+        ({"min-gpus": "7", "max-gpus": "7"}, "min-gpus is 7 and the cluster has 6: it waits until there are more"),
+        ({"max-gpus": "9"}, "max-gpus is 9 and the cluster has 6: it gets 6 at most"),
+        ({"max-gpus": "3", "gpu-type": "v100"}, "max-gpus is 3 and the cluster has 2 of v100: it gets 2 at most"),
+        ({"max-gpus": "6"}, None),
+        ({"max-gpus": "3", "gpu-type": "{{steps.a.outputs.result}}"}, None),
+    ],
+)
+def test_sizes_that_the_cluster_does_not_have_are_remarked_on(inputs: dict[str, str], said: str | None) -> None:
+    """They are legal, at submission and at the gate: nodes come and go."""
+    document = workflow(parameters={"command": "x", **inputs})
+
+    check_submission(document, LIMITS)
+
+    assert remarks(document, LIMITS) == ([f"job wf/train: {said}"] if said else [])
+
+
+def test_a_fault_has_the_path_of_the_parameter() -> None:
+    """Of a step too, so that its line in the file is found."""
+    document = workflow({"command": "x"}, {"command": "x", "job-name": "b", "epochs": "-1"})
+
+    with pytest.raises(InvalidValue) as refused:
+        check_submission(document, LIMITS)
+
+    assert refused.value.path == "spec.templates[0].steps[0][1].arguments.parameters[2].value"

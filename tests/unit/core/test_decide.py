@@ -11,15 +11,13 @@ from scheduler_core.cycle import decide
 from scheduler_core.errors import InvalidValue
 from scheduler_core.model.cluster import Cluster, Node
 from scheduler_core.model.decision import Decision, DecisionKind
-from scheduler_core.model.job import Job, JobPhase, Progress
+from scheduler_core.model.job import Job, JobPhase, JobSpec, Progress
 from scheduler_core.model.observation import Observation
 from scheduler_core.model.params import Params
 from scheduler_core.model.target import Target
-from tests.unit.core.builders import NOW_S, cluster, queued, running, seen, spec
+from tests.unit.core.builders import NOW_S, cluster, left_out, queued, running, seen, spec
 
 PARAMS = Params(decide_interval_s=30.0)
-#: What the foreign policy's fault reads like.
-FAULT = "LawBroken: job '{}': expected 0 or 2..2 GPUs in multiples of 1, got 1 (policy one_each)"
 
 
 def gpus(decision: Decision) -> dict[str, int]:
@@ -227,14 +225,46 @@ def test_types_are_separate_pools() -> None:
 
     assert decision.target.placement.workers_by_job == {"b": {"n1": 2}, "d": {"n0": 1}}
     assert decision.target.reasons["c"] == (
-        "waits for 1 GPU of type H, and the cluster has 0: add nodes or lower min-gpus"
+        "is unschedulable: it needs 1 GPU of type H at least, and the cluster has 0: add nodes or lower min-gpus"
     )
+
+
+@pytest.mark.parametrize(
+    ("request_", "says"),
+    [
+        (spec("a", (9, 9)), "it needs 9 GPUs at least, and the cluster has 8: add nodes or lower min-gpus"),
+        (
+            spec("a", (4, 8), gpus_per_worker=4),
+            (
+                "each of its workers needs 4 GPUs on one node, and the nodes (3, 3, 2 GPUs) have room for 0 of at "
+                "least 1: add nodes or lower gpus-per-worker"
+            ),
+        ),
+    ],
+    ids=["more than all", "wider than every node"],
+)
+def test_a_job_that_can_never_run_waits_and_is_told_so(request_: JobSpec, says: str) -> None:
+    """Whether or not the cluster is idle; those behind it are served."""
+    other = running(spec("b", (1, 8), submitted_s=1.0), "n0")
+
+    decision = decide(seen(cluster(3, 3, 2), queued(request_), other), Target(), PARAMS)
+
+    assert decision.target.reasons["a"] == f"is unschedulable: {says}"
+    assert gpus(decision) == {"b": 8}
+
+
+def test_a_maximum_above_the_cluster_is_clipped() -> None:
+    """It gets all there is, and what it could have beyond is no reason to fail."""
+    decision = decide(seen(cluster(2, 2), queued(spec("a", (1, 64)))), Target(), PARAMS)
+
+    assert gpus(decision) == {"a": 4}
 
 
 def test_a_quarantined_job_stays_as_it_is_and_the_others_go_on() -> None:
     """Running, it keeps its GPUs; waiting, it gets none; the reason is told."""
-    target = Target(policy=PARAMS.policy, quarantined={"a": "policy raised ValueError", "b": "too"})
     observation = seen(cluster(4), running(spec("a", (1, 4)), "n0"), queued(spec("b")), queued(spec("c", (1, 4))))
+    out = {"a": left_out(observation, "a", "policy raised ValueError"), "b": left_out(observation, "b", "too")}
+    target = Target(policy=PARAMS.policy, quarantined=out)
 
     decision = decide(observation, target, PARAMS)
 
@@ -242,52 +272,6 @@ def test_a_quarantined_job_stays_as_it_is_and_the_others_go_on() -> None:
     assert decision.target.reasons["a"] == (
         "has 1 GPU of 1..4: 1 on n0 (left out of decisions: policy raised ValueError)"
     )
-
-
-class TestFence:
-    """A stage that fails changes nothing."""
-
-    def test_an_unknown_policy_leaves_the_target(self) -> None:
-        """The fault names what there is to choose from."""
-        target = Target(decision=7)
-
-        decision = decide(seen(cluster(1), queued(spec("a"))), target, Params(policy="nonesuch"))
-
-        assert decision == Decision(
-            target=target,
-            kind=DecisionKind.FENCED,
-            fault="InvalidValue: policy: expected one of elastic_fifo, fifo, got 'nonesuch'",
-        )
-
-    def test_a_policy_that_breaks_the_law_for_several_jobs_leaves_the_target(self, foreign_policy: str) -> None:
-        """Its result is never relied on, and the fault names job, bounds and policy."""
-        target = Target(decision=7, policy=foreign_policy)
-        jobs = queued(spec("a", (2, 2))), queued(spec("b", (2, 2)))
-
-        decision = decide(seen(cluster(4), *jobs), target, Params(policy=foreign_policy))
-
-        assert decision == Decision(target=target, kind=DecisionKind.FENCED, fault=FAULT.format("a"))
-
-    def test_the_one_job_that_a_policy_cannot_serve_is_quarantined(self, foreign_policy: str) -> None:
-        """The others are served, the fault is told, and the job stays out of the next decision too."""
-        jobs = [queued(spec(name, (2, 2) if name == "c" else (1, 1))) for name in "abcde"]
-        params = Params(policy=foreign_policy)
-
-        decision = decide(seen(cluster(8), *jobs), Target(), params)
-        again = decide(seen(cluster(7), *jobs), decision.target, params)
-
-        assert (decision.kind, decision.fault) == (DecisionKind.FULL, FAULT.format("c"))
-        assert dict(decision.target.quarantined) == {"c": FAULT.format("c")}
-        assert dict(decision.target.allocation.gpus_by_job) == {"a": 1, "b": 1, "d": 1, "e": 1}
-        assert gpus(again) == {"a": 1, "b": 1, "d": 1, "e": 1}
-
-    def test_another_policy_starts_without_quarantine(self, foreign_policy: str) -> None:
-        """What one policy could not serve the next one may."""
-        observation = seen(cluster(8), queued(spec("c", (2, 2))))
-        quarantined = decide(observation, Target(), Params(policy=foreign_policy)).target
-
-        assert dict(quarantined.quarantined) == {"c": FAULT.format("c")}
-        assert gpus(decide(observation, quarantined, PARAMS)) == {"c": 2}
 
 
 def test_policies_have_names() -> None:

@@ -315,6 +315,40 @@ def test_an_ended_driver_s_gate_is_released() -> None:
     assert planned(seen(cluster(1), job.replace(grow_gate_open=False)), target) == ()
 
 
+@pytest.mark.parametrize(("ago_s", "evicted"), [(29.0, ()), (31.0, ("w0",))])
+def test_workers_that_do_not_leave_with_their_driver_are_deleted(ago_s: float, evicted: tuple[str, ...]) -> None:
+    """Agents whose driver died before it spoke to them would wait for it, with their GPUs, for ever."""
+    job = running(spec("a"), "n0", phase=JobPhase.BETWEEN, driver_ready=False, grow_gate_open=False)
+    world = seen(cluster(1), job)
+    ended = job.replace(driver_ended_s=world.now_s - ago_s)
+
+    found = planned(seen(cluster(1), ended), aimed({"a": {"n0": 1}}, ended))
+
+    assert found == tuple(
+        Evict(job_id="a", segment=0, worker_id=worker, reason="its driver ended 30 s ago") for worker in evicted
+    )
+
+
+@pytest.mark.parametrize(
+    ("ago_s", "said"),
+    [
+        (9.0, ()),
+        (11.0, ("workers ended: 0 GPUs left, fewer than its minimum of 1",)),
+        (None, ("workers were lost: 0 GPUs left, fewer than its minimum of 1",)),
+    ],
+    ids=["the driver is about to end", "it does not", "a loss"],
+)
+def test_workers_that_said_goodbye_are_no_loss(ago_s: float | None, said: tuple[str, ...]) -> None:
+    """Agents end a moment before their driver is seen to have succeeded: a success is not called a loss."""
+    job = running(spec("a"), "n0")
+    done_s = NOW_S - ago_s if ago_s else 0.0
+    ended = job.replace(workers=(replace(job.workers[0], phase=WorkerPhase.ENDED, done_s=done_s),))
+
+    found = planned(seen(cluster(1), ended), aimed({"a": {"n0": 1}}, ended))
+
+    assert found == tuple(Stop(job_id="a", segment=0, generation=2, reason=why) for why in said)
+
+
 def test_a_job_that_no_decision_has_seen_keeps_what_it_has() -> None:
     """Without a stored target (fenced first round) a running job is not stopped."""
     assert planned(seen(cluster(1), running(spec("a"), "n0")), Target()) == ()

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from scheduler_core.errors import Conflict
 from scheduler_core.model.cluster import Cluster
-from scheduler_core.model.job import Job, JobPhase, JobSpec, Worker, WorkerPhase
+from scheduler_core.model.job import Job, JobPhase, JobSpec, Worker, WorkerFailure, WorkerPhase
 from scheduler_core.model.observation import Observation
 from scheduler_core.model.plan import (
     Action,
@@ -70,8 +70,8 @@ class World:
         return self.target
 
     def save(self, target: Target) -> None:
-        """Store a target; its number must go up by one."""
-        assert target.decision == self.target.decision + 1
+        """Store a target; a new decision's number is one higher, a fence or a quarantine is no decision."""
+        assert target.decision - self.target.decision in (0, 1)
         self.target = target
 
     def submit(self, spec: JobSpec) -> None:
@@ -86,6 +86,14 @@ class World:
     def lose_worker(self, job_id: str, worker_id: str) -> None:
         """A worker's pod is gone."""
         self._set_worker(job_id, worker_id, WorkerPhase.ENDED)
+
+    def fail_worker(self, job_id: str, worker_id: str) -> None:
+        """A worker's pod fails; its Workflow's node says so from now on."""
+        job = self.jobs[job_id]
+        (worker,) = [one for one in job.workers if one.id == worker_id]
+        failure = WorkerFailure(worker=worker_id, node=worker.node, started_s=worker.since_s, ended_s=self.now_s)
+        self._change(job_id, failures=(*job.failures, failure))
+        self.lose_worker(job_id, worker_id)
 
     def enforce(self, action: Action) -> None:
         """Apply one action as the real enforcers do: guarded by what it was decided on."""
@@ -176,7 +184,7 @@ class World:
             self.ended[job_id] += 1
             return
         job = self.jobs[job_id]
-        self.jobs[job_id] = Job(spec=job.spec, phase=JobPhase.QUEUED, segment=job.segment + 1)
+        self.jobs[job_id] = Job(spec=job.spec, phase=JobPhase.QUEUED, segment=job.segment + 1, failures=job.failures)
 
     def _grant(self, action: Grant) -> None:
         self._expect(action.job_id, JobPhase.QUEUED)

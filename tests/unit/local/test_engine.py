@@ -51,12 +51,6 @@ def kill_engine(home: Path) -> None:
     assert wait_for_ends([pid], 10) == set()
 
 
-def cpu_s(pid: int) -> float:
-    """The processor time that a process has taken."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 def test_workflow_runs_to_its_end(world: World) -> None:
     """A Workflow put into the store is all it takes: its pods run, and it ends."""
     world.workflow("two-steps", steps("a", "b"), shell("a", "true"), shell("b", "true"))
@@ -173,19 +167,6 @@ def test_engine_that_cannot_start_says_why(tmp_path: Path) -> None:
 
     with pytest.raises(Unreachable, match=r"expected Voda's state, got .*not a database"):
         start_engine(tmp_path)
-
-
-def test_engine_at_rest_costs_little(own_world: World) -> None:
-    """With nothing to do an engine takes at most 2 % of a core."""
-    world = own_world.begin()
-    world.pod("first", "true")
-    world.phase("Pod", "first", "Succeeded")
-    pid = engine_pid(world.home)
-    world.store.wait(world.store.revision(), 0.2)
-    before_s = cpu_s(pid)
-    world.store.wait(world.store.revision(), 3.0)
-
-    assert (cpu_s(pid) - before_s) / 3.0 <= 0.02
 
 
 def stub(answer: Any) -> Any:

@@ -8,6 +8,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler_core.errors import Conflict, NotFound, Unreachable, VodaError
-from voda_flows.local import database
-from voda_flows.local.database import MIGRATIONS
+from voda_flows.local import trouble
+from voda_flows.local.memos import Memos
 from voda_flows.local.store import LocalStore
 from voda_flows.objects import Key, Object, merge_patch
 
@@ -144,6 +145,61 @@ def test_commit_of_another_process_ends_a_wait(tmp_path: Path) -> None:
         assert store.wait(since, 3600) > since
 
 
+def test_waiting_hardly_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever waits at rest looks at the time of a file; SQLite is asked every tenth of a second at most."""
+    store, asked = LocalStore(tmp_path), list[int]()
+    ask = store.database.data_version
+
+    def counted() -> int:
+        asked.append(1)
+        return ask()
+
+    monkeypatch.setattr(store.database, "data_version", counted)
+    start_s = time.monotonic()
+    store.wait(store.revision(), 1.0)
+    took_s = time.monotonic() - start_s
+
+    assert 1 <= len(asked) <= took_s / 0.1 + 2
+
+
+def test_snapshot_reads_what_changed_only(tmp_path: Path) -> None:
+    """Unchanged objects are the same values, an unchanged kind is the same dict; what is gone is gone, in order."""
+    store, other = LocalStore(tmp_path), LocalStore(tmp_path)
+    for name in ("b", "a"):
+        store.create({"kind": "ConfigMap", "metadata": {"name": name}})
+    first = store.snapshot("ConfigMap")
+    store.create({"kind": "Secret", "metadata": {"name": "s"}})
+    assert store.snapshot("ConfigMap") is first
+    assert [key.name for key in first] == ["a", "b"]
+
+    other.merge_patch("ConfigMap", "default", "a", {"data": {"n": "1"}})
+    second = store.snapshot("ConfigMap")
+    key = Key("ConfigMap", "default", "b")
+    assert (second[key] is first[key], "data" in first[Key("ConfigMap", "default", "a")]) == (True, False)
+    other.delete("ConfigMap", "default", "b")
+    other.create({"kind": "ConfigMap", "metadata": {"name": "0"}})
+    assert [key.name for key in store.snapshot("ConfigMap")] == ["0", "a"]
+
+
+def test_memo_is_for_one_version(tmp_path: Path) -> None:
+    """What was made of an object is found until that changes, by the same form only, and goes with it."""
+    store = LocalStore(tmp_path)
+    body = store.create(counter())
+    memos, key = Memos(store, "form"), (body["metadata"]["uid"], int(body["metadata"]["resourceVersion"]))
+    owner = {"uid": body["metadata"]["uid"], "kind": "ConfigMap", "name": "c"}
+    store.create({"kind": "Secret", "metadata": {"name": "owned", "ownerReferences": [owner]}})
+    store.create({"kind": "Secret", "metadata": {"name": "free"}})
+    memos.keep({key: "said"})
+
+    assert memos.texts("ConfigMap") == memos.texts("ConfigMap", "default") == ["said"]
+    assert [memos.texts("ConfigMap", "other"), Memos(store, "another").texts("ConfigMap")] == [[], []]
+    assert memos.others("ConfigMap") == []
+    assert [found["metadata"]["name"] for found in memos.others("Secret")] == ["free"]
+    store.merge_patch("ConfigMap", "default", "c", {"data": {"n": 1}})
+    assert memos.texts("ConfigMap") == []
+    assert [found["data"] for found in memos.others("ConfigMap")] == [{"n": 1}]
+
+
 def test_commit_is_all_or_nothing(tmp_path: Path) -> None:
     """Where the guard of the replaced object fails, nothing is created; what exists already stays as it is."""
     store = LocalStore(tmp_path)
@@ -173,49 +229,17 @@ def test_remove_takes_away_only_the_uid_meant(tmp_path: Path) -> None:
         store.get(*key)
 
 
-def test_state_of_schema_1_is_migrated(tmp_path: Path) -> None:
-    """A file of the first schema is taken on: objects stay, and owners are known from then on."""
-    with sqlite3.connect(tmp_path / "state.db") as connection:
-        connection.executescript(MIGRATIONS[0])
-        for name, uid, owners in (("top", "u1", []), ("leaf", "u2", [{"uid": "u1"}])):
-            body = {
-                "kind": "ConfigMap",
-                "metadata": {"name": name, "namespace": "default", "uid": uid, "ownerReferences": owners},
-            }
-            row = ("ConfigMap", "default", name, uid, 1, json.dumps(body))
-            connection.execute("INSERT INTO objects VALUES (?, ?, ?, ?, ?, ?)", row)
-        connection.execute("PRAGMA user_version = 1")
-    connection.close()
-    store = LocalStore(tmp_path)
-    assert [body["metadata"]["name"] for body in store.list("ConfigMap")] == ["leaf", "top"]
-
-    store.delete("ConfigMap", "default", "top")
-
-    assert store.list("ConfigMap") == []
-
-
-def test_state_of_a_newer_voda_is_refused(tmp_path: Path) -> None:
-    """A schema from the future is left alone, and the message says what to do."""
-    LocalStore(tmp_path).close()
-    with sqlite3.connect(tmp_path / "state.db") as connection:
-        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
-    connection.close()
-
-    with pytest.raises(VodaError, match="a newer Voda wrote it; upgrade this one"):
-        LocalStore(tmp_path)
-
-
 def test_corrupt_file_says_what_to_do(tmp_path: Path) -> None:
     """A file that is no database is named, with the way out."""
     (tmp_path / "state.db").write_bytes(b"not a database at all, but long enough to be read as one" * 20)
 
-    with pytest.raises(VodaError, match=r"state\.db: expected Voda's state, got .*not a database.*--purge"):
+    with pytest.raises(VodaError, match=r"(?s)state\.db: expected Voda's state, got .*not a database.*--purge"):
         LocalStore(tmp_path)
 
 
 def test_locked_file_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A writer that never lets go ends in Unreachable (exit 5), not in a traceback of SQLite."""
-    monkeypatch.setattr(database, "BUSY_S", 0.05)
+    monkeypatch.setattr(trouble, "BUSY_S", 0.05)
     store = LocalStore(tmp_path)
     other = sqlite3.connect(tmp_path / "state.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
@@ -231,7 +255,7 @@ def test_folder_that_cannot_be_made_says_so(tmp_path: Path) -> None:
     """A home below a file is refused by name."""
     (tmp_path / "file").write_text("")
 
-    with pytest.raises(VodaError, match=r"expected a folder for local state at .*file/home.*--home"):
+    with pytest.raises(VodaError, match=r"(?s)expected a folder for local state at .*file/home.*--home"):
         LocalStore(tmp_path / "file" / "home")
 
 
@@ -240,7 +264,7 @@ def test_read_only_state_says_so(tmp_path: Path) -> None:
     store = LocalStore(tmp_path)
     store.database.connection().execute("PRAGMA query_only = ON")
 
-    with pytest.raises(VodaError, match=r"expected a file one may write.*--home"):
+    with pytest.raises(VodaError, match=r"(?s)expected a file one may write.*--home"):
         store.create(counter())
 
 

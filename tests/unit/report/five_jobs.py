@@ -30,7 +30,7 @@ def jobs() -> Iterator[Building]:
     """Five jobs on two nodes with two slots each."""
     digits = Building(name="digits", uid="u1").grant(1, ("w0", "n0"), ("w1", "n0"), ("w2", "n1"), ("w3", "n1"))
     digits.publish("w0", "w1", "w2", "w3").leave(32, "w2", "w3").leave(72, "w1")
-    digits.stop(95, "resize", "w0")
+    digits.stop(95, "resize", "w0").judged(0, 340)
     digits.grant(128, ("w0", "n0"), ("w1", "n0")).publish("w0", "w1").grow(150, "w2", "n1").stop(
         170, "done", "w0", "w1", "w2"
     )
@@ -65,19 +65,37 @@ def jobs() -> Iterator[Building]:
     yield broken.finish(101, "Failed")
 
 
+def decision(when: float, number: int, gpus: dict[str, int], *actions: Object) -> Object:
+    """A round of the scheduler."""
+    return {
+        "time_s": START_S + when,
+        "decision": number,
+        "kind": "Full",
+        "policy": "elastic_fifo",
+        "gpus": gpus,
+        "actions": list(actions),
+    }
+
+
+def act(job: str, action: str, **more: object) -> Object:
+    """An action of a round."""
+    return {"job": f"{job}/train", "action": action, "segment": 0, **more}
+
+
 def five_jobs() -> Record:
     """The record of these jobs, 175 s after the start."""
     made = list(jobs())
     found = [life for job in made for life in lives(job.workflow(), job.pods.values())]
     rounds = (
-        {
-            "time_s": START_S + 92.5,
-            "decision": 7,
-            "gpus": {"urgent/train": 3},
-            "actions": [
-                {"job": "text/train", "action": "Stop", "reason": "urgent is of a higher class and needs 3 GPUs"}
-            ],
-        },
+        decision(1, 1, {"digits/train": 4}, act("digits", "Grant", workers=[])),
+        decision(30, 2, {"digits/train": 2, "text/train": 2}, act("digits", "Publish", worker_ids=["w0", "w1"])),
+        decision(61, 3, {"digits/train": 2, "text/train": 2}) | {"queued": {"rigid/train": "queued: place 1"}},
+        decision(
+            92.5,
+            4,
+            {"digits/train": 1, "urgent/train": 3},
+            act("text", "Stop", reason="preempted: its GPUs are given to jobs before it"),
+        ),
     )
     files = {life.id: job.files for job, life in zip(made, found, strict=True)}
     nodes = (node("n0", 2), node("n1", 2))

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import doctest
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
 from tests.unit.report.five_jobs import five_jobs
+from tests.unit.report.many_jobs import many_jobs
 from tests.unit.report.world import START_S
-from voda_flows.report import curves, history, page, summary, svg, timeline, times
+from voda_flows.report import curves, frame, history, lanes, page, statistics, summary, svg, timeline, times
 from voda_flows.report.files import SegmentFiles, read_files
 from voda_flows.report.record import Record
+from voda_flows.report.span import Span
 
 
-@pytest.mark.parametrize("module", [times, svg, history, summary])
+@pytest.mark.parametrize("module", [times, svg, history, statistics, summary])
 def test_examples_in_docstrings_hold(module: object) -> None:
     """Every example in a docstring is what comes out."""
     failed, tried = doctest.testmod(module)  # type: ignore[arg-type]
@@ -84,10 +87,66 @@ def test_names_from_outside_are_escaped_in_the_page() -> None:
 
 
 def test_a_page_of_nothing_is_a_page() -> None:
-    """Before the first job there is a report too."""
-    empty = Record(taken_s=START_S, nodes=(), jobs=())
+    """Before the first job there is a report too, and it says so."""
+    empty = page.page(Record(taken_s=START_S, nodes=(), jobs=()), "Voda report")
 
-    assert "0 of 0" in page.page(empty, "Voda report")
+    assert "0 of 0" in empty
+    assert "No job lived in this span" in empty
+
+
+def test_the_page_of_hundreds_of_jobs_is_whole_and_small() -> None:
+    """About 2 kB a job, however many points they reported; lists and curves are bounded and say so."""
+    made = many_jobs(150)
+    text = page.page(made, "Voda report")
+    parser = _Whole()
+    parser.feed(text)
+
+    assert (parser.open, parser.wrong, parser.fetched) == ([], [], [])
+    assert len(text) < 450_000
+    assert "The 12 that trained longest." in text
+    assert "Colours repeat" in text
+
+
+def test_points_of_a_page_are_bounded_whatever_jobs_reported() -> None:
+    """A hundred times the rows make the page hardly bigger."""
+    made = many_jobs(40)
+    jobs = tuple(
+        replace(job, rows=tuple(row | {"time_s": row["time_s"] + n / 100} for row in job.rows for n in range(100)))
+        for job in made.jobs
+    )
+
+    assert len(page.page(replace(made, jobs=jobs), "r")) < 2.5 * len(page.page(made, "r"))
+
+
+def test_what_lies_outside_the_span_is_not_drawn() -> None:
+    """Bars and marks of a clipped report are those of its span."""
+    made = five_jobs()
+    late = replace(made, span=Span(from_s=START_S + 100))
+    drawn = timeline.slots(late)
+
+    assert "digits w1 on n0\nJan 15 08:00:01" not in drawn
+    assert drawn.count('class="bar ') == 7
+    assert lanes.lanes(late).count('class="dot shrink"') == 0
+
+
+def test_a_number_over_time_has_few_corners_and_keeps_its_mean() -> None:
+    """What a picture cannot show is averaged, not dropped."""
+    steps = [(float(moment), moment % 7) for moment in range(10_000)]
+
+    corners = frame.staircase(steps, 10_000.0)
+    area = sum((end - begin) * value for (begin, value), (end, _) in zip(corners[::2], corners[1::2], strict=True))
+
+    assert len(corners) <= 1002
+    assert area == pytest.approx(sum(count for _, count in steps), rel=0.01)
+
+
+@pytest.mark.parametrize(("days", "label"), [(0.5, "12:00"), (5, "Jan 3"), (200, "Jan 31")])
+def test_long_spans_are_marked_by_the_clock_and_the_calendar(days: float, label: str) -> None:
+    """Times of day within days, days within months; never more than eleven marks."""
+    marks = svg.Axis(from_s=0, to_s=days * 86400, left=0, right=1).marks()
+
+    assert label in [said for _, said in marks]
+    assert len(marks) <= 11
 
 
 def test_every_hold_is_a_bar_on_its_slot() -> None:
@@ -97,17 +156,17 @@ def test_every_hold_is_a_bar_on_its_slot() -> None:
     holds = sum(len(held.slots) for job in made.jobs for segment in job.life.segments for held in segment.holdings)
 
     assert drawn.count('class="bar ') == holds
-    assert "digits w0 on n0\n0:01 to 1:35 (1m34s)\nfirst step after 5s" in drawn
+    assert "digits w0 on n0\nJan 15 08:00:01 to Jan 15 08:01:35 (1m34s)\nfirst step after 5s" in drawn
 
 
 def test_every_resize_is_a_mark_with_its_reason() -> None:
     """Grown, shrunk, preempted, resumed and ended jobs carry a mark; a reason is in its tip."""
-    drawn = timeline.lanes(five_jobs())
+    drawn = lanes.lanes(five_jobs())
 
     assert [drawn.count(f'class="dot {kind}"') for kind in ("grow", "shrink", "preempt", "resume", "end", "lost")] == [
         1, 2, 2, 2, 3, 1,
     ]  # fmt: skip
-    assert "urgent is of a higher class and needs 3 GPUs" in drawn
+    assert "makes room for urgent (0 -&gt; 3)" in drawn
 
 
 def test_a_worker_is_warming_until_the_first_step_after_it_came() -> None:

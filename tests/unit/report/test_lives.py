@@ -97,12 +97,12 @@ def test_a_failed_job_says_which_pod_failed_it_and_how() -> None:
     assert life(job).message == "driver: cannot start: no such volume"
 
 
-def test_drivers_that_failed_do_not_count_as_progress() -> None:
-    """What a lost driver did since its checkpoint is done again, so its steps are left out."""
+def test_driver_that_failed_takes_back_nothing_of_what_was_shown() -> None:
+    """What it did since its checkpoint is done again, and progress stands still until then."""
     job = Building(name="a").grant(5, ("w0", "n0")).publish("w0").progress(50, 100)
     job.end(f"{job.train}.driver", 8, "Failed")
 
-    assert (life(job).done, life(job).total) == (0, 0)
+    assert (life(job).done, life(job).total) == (50, 100)
 
 
 def test_jobs_of_one_workflow_are_told_apart_by_their_names() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from voda_flows.objects import Object
 from voda_flows.report.files import SegmentFiles
@@ -198,7 +198,13 @@ class Building:
 
     def wrote(self, segment: int, *resizes: Object, rows: tuple[Object, ...] = ()) -> Building:
         """What a driver left beside the checkpoints."""
-        self.files[segment] = SegmentFiles(rows=rows, resizes=resizes)
+        self.files[segment] = replace(self.files.get(segment, SegmentFiles()), rows=rows, resizes=resizes)
+        return self
+
+    def judged(self, segment: int, step: int, *, state: str = "resize", counted: bool = False) -> Building:
+        """What the checkpoint step left."""
+        verdict = {"state": state, "step": step, "counted": counted, "message": ""}
+        self.files[segment] = replace(self.files.get(segment, SegmentFiles()), verdict=verdict)
         return self
 
     def workflow(self) -> Object:

@@ -19,7 +19,7 @@ FAILED = End("failed", 40, 4, "worker w1: RuntimeError: shapes")
 
 def verdict(state: str, step: int, *, counted: bool = False) -> Verdict:
     """A verdict on an earlier segment."""
-    return Verdict(state, step, counted, "")
+    return Verdict(state, step, counted, "", int(counted))
 
 
 def left(end: End | None, status: str, step: int, *, done: bool = False) -> Segment:
@@ -70,9 +70,30 @@ def test_verdicts(segment: Segment, earlier: list[Verdict], expected: tuple[str,
 def test_a_failure_tells_why() -> None:
     """The message has the count, the limit, where one could go on, and the script's own error."""
     assert judge(left(FAILED, "Failed", -1), [verdict("lost", -1, counted=True)], 1).message == (
-        "expected a segment to get further than the one before, but 2 in a row did not (retry-limit is 1);"
-        " no checkpoint yet; the last one: the driver says failed at step 40: worker w1: RuntimeError: shapes"
+        "expected to get further than step 0, but failed 2 times in a row without a new checkpoint (retry-limit is 1);"
+        " no checkpoint yet; the last time: the driver says failed at step 40: worker w1: RuntimeError: shapes"
     )
+
+
+@pytest.mark.parametrize(
+    ("retry_limit", "starts", "expected"),
+    [
+        (3, 4, [("lost", 3), ("failed", 3)]),  # tried in two places all the same
+        (3, 2, [("lost", 2), ("failed", 2)]),
+        (3, 0, [("lost", 1), ("lost", 1), ("lost", 1), ("failed", 1)]),
+        (10, 4, [("lost", 4), ("lost", 4), ("failed", 4)]),
+        (1, 4, [("lost", 1), ("failed", 1)]),
+        (0, 4, [("failed", 1)]),
+    ],
+)
+def test_each_start_that_failed_counts(retry_limit: int, starts: int, expected: list[tuple[str, int]]) -> None:
+    """A command that never works ends its job soon, but one segment alone never uses up the retry limit."""
+    earlier: list[Verdict] = []
+    while not earlier or earlier[-1].state == "lost":
+        end = End("failed", 0, 0, "w0.4's command ended with exit code 1", starts)
+        earlier.append(judge(left(end, "Failed", -1), earlier, retry_limit))
+
+    assert [(found.state, found.failures) for found in earlier] == expected
 
 
 def environment(root: Path, segment: int, **others: str) -> dict[str, str]:

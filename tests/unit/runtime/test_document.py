@@ -49,6 +49,11 @@ def test_a_document_is_read_as_written() -> None:
         ({"workers": [7]}, r"at \$.workers\[0\]: expected an object, got 7"),
         ({"workers": [{"id": "w0"}]}, r"at \$.workers\[0\].address: expected text, got None"),
         ({"workers": BODY["workers"] * 2}, r"expected ids to differ, got \['w0', 'w0'\]"),
+        ({"version": True}, "expected version 1"),
+        ({"generation": 2**40}, r"at \$.generation: expected at most 2147483647, got 1099511627776"),
+        ({"workers": [{**BODY["workers"][0], "slots": 10**9}]}, r"slots: expected at most 1024, got 1000000000"),
+        ({"workers": [{**BODY["workers"][0], "id": "w0\n"}]}, r"id: expected at most 253 visible ASCII characters"),
+        ({"workers": [{**BODY["workers"][0], "id": "\ud800"}]}, r"id: expected at most 253 visible ASCII characters"),
     ],
 )
 def test_a_fault_is_named_with_its_path(change: dict[str, Any], says: str) -> None:
@@ -61,6 +66,15 @@ def test_what_is_no_document_is_said_to_be_none() -> None:
     """Text that is no JSON is quoted in part."""
     with pytest.raises(BadDocument, match="expected JSON, got 'workers'"):
         parse("workers")
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, '{"version": 1, "version": 1}', '{"version": ' + "9" * 5000, " " * 300_000]
+)
+def test_what_no_reader_should_have_to_read_is_refused(text: str) -> None:
+    """Nested too deeply, a key that stands twice, a number of too many digits, too long: no crash of the driver."""
+    with pytest.raises(BadDocument, match="allocation document: expected"):
+        parse(text)
 
 
 @pytest.mark.parametrize(

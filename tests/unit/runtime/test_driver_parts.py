@@ -14,10 +14,18 @@ from voda_flows.runtime.driver_http import answer
 from voda_flows.runtime.driver_progress import Progress
 from voda_flows.runtime.driver_resizes import Resize, Resizes, kind_of
 from voda_flows.runtime.driver_roster import DRAINING, GONE, READY, RUNNING, STARTING, Life, Roster
+from voda_flows.runtime.driver_story import Story
 from voda_flows.runtime.driver_world import World
+from voda_flows.runtime.environment import read_driver
 from voda_flows.runtime.errors import Fenced
 from voda_flows.runtime.launch import Member
 from voda_flows.runtime.segment_folder import End, claim, write_end
+
+UNJOINED = "before it joined the training (a training script calls session.elastic)"
+DRIVER = {
+    "VODA_JOB": "uid/train", "VODA_SEGMENT": "0", "VODA_POD_UID": "d1", "VODA_POD_IP": "127.1.0.5",
+    "VODA_KEY_FILE": "k", "VODA_ALLOCATION_FILE": "a", "VODA_CHECKPOINT_ROOT": "c", "VODA_COMMAND": "python t.py",
+}  # fmt: skip
 
 
 def _worker(name: str, slots: int = 1) -> Worker:
@@ -42,6 +50,16 @@ def test_progress_counts_what_this_segment_had_before_it(tmp_path: Path) -> None
     written.append(path.read_text())
 
     assert written == ["0/600", "150/600", "225/225"]
+
+
+def test_segment_that_ends_without_a_step_leaves_nothing_that_counts_as_done(tmp_path: Path) -> None:
+    """Argo counts a pod that succeeds as full: what it says last must be next to nothing."""
+    path = tmp_path / "progress"
+    progress = Progress(path, epochs=10)
+    progress.begin(4.0)
+    progress.end(4.0)
+
+    assert path.read_text() == "0/1"
 
 
 def test_progress_of_nothing_is_not_written(tmp_path: Path) -> None:
@@ -110,6 +128,53 @@ def test_a_crashed_worker_lives_on_under_a_new_host_id() -> None:
     assert ([first.host, second.host, third.host], allowed) == (["w0", "w0.2", "w0.3"], [True, False])
 
 
+def test_a_worker_that_was_given_up_says_why() -> None:
+    """``failed`` is the driver's decision; who was dropped by a document is gone, whatever became of it."""
+    roster = Roster(restart_limit=1)
+    for name in ("a", "b", "c"):
+        life = roster.begin(_worker(name), 0.0)
+        life.phase, life.failure = GONE, "" if name == "c" else f"{name} was ended by SIGKILL"
+    roster.drop("b")
+
+    assert roster.describe() == {
+        "a": {"state": "failed", "restarts": 0, "why": "a was ended by SIGKILL"},
+        "b": {"state": "gone", "restarts": 0},
+        "c": {"state": "gone", "restarts": 0},
+    }
+    assert roster.failures() == ["a was ended by SIGKILL", "b was ended by SIGKILL"]
+
+
+def test_late_is_who_was_started_and_is_not_at_the_door() -> None:
+    """Each once: whoever was told of is not told of again."""
+    roster = Roster(restart_limit=1)
+    for number, phase in enumerate((STARTING, STARTING, READY, RUNNING)):
+        life = roster.begin(_worker(f"w{number}"), 0.0)
+        life.phase, life.started_s = phase, 10.0 if number else 20.0
+
+    late = roster.late(15.0)
+    late[0].in_time = False
+
+    assert [life.host for life in late] == ["w1"]
+    assert roster.late(15.0) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "joined", "lost", "says"),
+    [
+        (3, True, "", "w1 ended with exit code 3 in the middle of the training, without a word"),
+        (-11, True, "", "w1 was ended by SIGSEGV in the middle of the training, without a word"),
+        (-99, False, "", f"w1's command was ended by signal 99 {UNJOINED}"),
+        (-9, True, "silent for 10 s", "w1's agent was lost (silent for 10 s), and its rank with it"),
+    ],
+)  # fmt: skip
+def test_a_rank_s_end_is_told_in_words(tmp_path: Path, code: int, joined: bool, lost: str, says: str) -> None:
+    """A signal by its name; a lost agent is no exit code of the script's."""
+    story = Story(read_driver(DRIVER), Board())
+
+    assert story.left("w1", code, joined=joined, lost=lost) == says
+    assert story.all_ended(stopping=False) == End("failed", 0, 0.0, says)
+
+
 def test_wanted_is_who_is_ready_or_runs_and_was_not_dropped() -> None:
     """A newcomer that sets itself up is not wanted yet; a rank that has ended makes its host unwanted."""
     roster = Roster(restart_limit=1)
@@ -176,7 +241,9 @@ def test_a_segment_belongs_to_its_newest_driver(tmp_path: Path) -> None:
 
     assert [claim(tmp_path, 1, "a"), claim(tmp_path, 1, "b")] == [True, False]
     assert [write_end(folder, "a", end), write_end(folder, "b", end)] == [False, True]
-    assert json.loads((folder / "end.json").read_text()) == {"outcome": "done", "step": 5, "epoch": 1.0, "message": ""}
+    assert json.loads((folder / "end.json").read_text()) == {
+        "outcome": "done", "step": 5, "epoch": 1.0, "message": "", "failed_starts": 0,
+    }  # fmt: skip
     assert not claim(tmp_path, 1, "c")
     assert not (folder / "end.json").exists()
 

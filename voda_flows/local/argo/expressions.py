@@ -31,9 +31,14 @@ PRECEDENCE: Mapping[str, int] = {
     "**": 7,
 }  # fmt: skip
 
+CHAINS: Mapping[str, bool] = {"&&": False, "||": True}
+"""Operations on any number of parts, with the value of a part that decides the whole."""
 NESTING = frozenset({("sign", "("), ("sign", "!"), ("sign", "-"), ("sign", "?")})
 MAX_DIGITS = 18  # of a 64-bit integer
 MAX_NESTING = 50  # each costs a few calls of the parser; people write one or two
+MAX_OPERATORS = 200  # but for && and ||, which a chain may have any number of: each deepens the tree by one
+MAX_INTEGER = 2**63 - 1  # Go's int
+MAX_SHOWN = 80
 
 
 class UnknownName(InvalidValue):
@@ -51,20 +56,40 @@ class Expression:
 
 def _as_int(value: Any) -> int:  # noqa: ANN401 - whatever an expression holds
     try:
-        return int(value)
+        return int(_in_range(int(value)))
     except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidValue(f"asInt: expected a whole number, got {value!r}") from error
+        raise InvalidValue(f"asInt: expected a whole number, got {_shown(value)}") from error
 
 
 def _as_float(value: Any) -> float:  # noqa: ANN401 - whatever an expression holds
     try:
         return float(value)
     except (TypeError, ValueError) as error:
-        raise InvalidValue(f"asFloat: expected a number, got {value!r}") from error
+        raise InvalidValue(f"asFloat: expected a number, got {_shown(value)}") from error
+
+
+def _length(value: Any) -> int:  # noqa: ANN401 - whatever an expression holds
+    try:
+        return len(value)
+    except TypeError as error:
+        raise InvalidValue(f"len: expected text or a list, got {_shown(value)}") from error
+
+
+def _in_range(value: Any) -> Any:  # noqa: ANN401 - whatever an expression holds
+    """The value, unless it is a whole number that Go's int could not hold."""
+    if isinstance(value, int) and abs(value) > MAX_INTEGER:
+        raise OverflowError
+    return value
+
+
+def _shown(value: Any) -> str:  # noqa: ANN401 - whatever an expression holds
+    """A value for a message, cut where it is long."""
+    shown = repr(value)
+    return shown if len(shown) <= MAX_SHOWN else f"{shown[:MAX_SHOWN]}..."
 
 
 FUNCTIONS: Mapping[str, Callable[[Any], Any]] = {
-    "asInt": _as_int, "int": _as_int, "asFloat": _as_float, "float": _as_float, "string": str, "len": len,
+    "asInt": _as_int, "int": _as_int, "asFloat": _as_float, "float": _as_float, "string": str, "len": _length,
 }  # fmt: skip
 
 ORDERED: Mapping[str, Callable[[Any, Any], Any]] = {
@@ -97,19 +122,24 @@ def compute(tree: Expression, lookup: Callable[[str], Any]) -> Any:  # noqa: ANN
         return lookup(tree.value)
     if tree.kind == "call":
         return FUNCTIONS[tree.value](compute(tree.parts[0], lookup))
+    if tree.kind in CHAINS:
+        decides = CHAINS[tree.kind]
+        return decides if any(_truth(compute(part, lookup)) == decides for part in tree.parts) else not decides
     first = compute(tree.parts[0], lookup)
     if tree.kind == "?:":
         return compute(tree.parts[1 if _truth(first) else 2], lookup)
-    if tree.kind in {"&&", "||"}:
-        decided = _truth(first) == (tree.kind == "||")
-        return _truth(first) if decided else _truth(compute(tree.parts[1], lookup))
     return _operation(tree.kind, first, *(compute(part, lookup) for part in tree.parts[1:]))
 
 
 def names(tree: Expression) -> tuple[str, ...]:
     """All names of an expression, in order."""
-    own = (tree.value,) if tree.kind == "name" else ()
-    return own + tuple(name for part in tree.parts for name in names(part))
+    found, left = list[str](), [tree]
+    while left:
+        part = left.pop()
+        if part.kind == "name":
+            found.append(part.value)
+        left += reversed(part.parts)
+    return tuple(found)
 
 
 def _operation(sign: str, *values: Any) -> Any:  # noqa: ANN401 - an expression has any type
@@ -123,11 +153,13 @@ def _binary(sign: str, first: Any, second: Any) -> Any:  # noqa: ANN401 - an exp
         return (_kind(first) is _kind(second) and first == second) == (sign == "==")
     comparable = _kind(first) is _kind(second) and _kind(first) in ({float, str} if sign in "+<=>=" else {float})
     if not comparable:
-        raise InvalidValue(f"expected values of one kind on both sides of {sign}, got {first!r} and {second!r}")
+        raise InvalidValue(
+            f"expected values of one kind on both sides of {sign}, got {_shown(first)} and {_shown(second)}"
+        )
     if sign in {"/", "%"} and second == 0:
         raise InvalidValue(f"expected a divisor other than 0 in {first!r} {sign} {second!r}")
     try:
-        return ORDERED[sign](first, second)
+        return _in_range(ORDERED[sign](first, second))
     except (OverflowError, ValueError) as error:
         raise InvalidValue(f"{first!r} {sign} {second!r}: too large, or no number") from error
 
@@ -138,14 +170,14 @@ def _kind(value: Any) -> type:  # noqa: ANN401 - an expression has any type
 
 def _number(value: Any) -> float:  # noqa: ANN401 - an expression has any type
     if _kind(value) is not float:
-        raise InvalidValue(f"expected a number behind -, got {value!r}")
+        raise InvalidValue(f"expected a number behind -, got {_shown(value)}")
     return value  # type: ignore[no-any-return]  # _kind has just said so
 
 
 def _truth(value: Any) -> bool:  # noqa: ANN401 - an expression has any type
     if isinstance(value, bool):
         return value
-    raise InvalidValue(f"expected true or false, got {value!r}")
+    raise InvalidValue(f"expected true or false, got {_shown(value)}")
 
 
 @lru_cache(maxsize=4096)
@@ -158,6 +190,8 @@ def parse(source: str) -> Expression:
     tokens = _tokens(source)
     if sum(token in NESTING for token in tokens) > MAX_NESTING:
         raise InvalidValue(f"expected at most {MAX_NESTING} brackets and signs in an expression")
+    if sum(kind == "sign" and word not in CHAINS for kind, word in tokens) > MAX_OPERATORS:
+        raise InvalidValue(f"expected at most {MAX_OPERATORS} operators other than && and || in an expression")
     parser = _Parser(tokens)
     tree = parser.ternary()
     if parser.peek()[0]:
@@ -208,7 +242,11 @@ class _Parser:
         left = self.unary()
         while self.peek()[0] == "sign" and PRECEDENCE.get(self.peek()[1], -1) > lowest:
             sign = self.take()[1]
-            left = Expression(kind=sign, parts=(left, self.binary(PRECEDENCE[sign])))
+            parts = [left, self.binary(PRECEDENCE[sign])]
+            while sign in CHAINS and self.peek() == ("sign", sign):
+                self.take()
+                parts.append(self.binary(PRECEDENCE[sign]))
+            left = Expression(kind=sign, parts=tuple(parts))
         return left
 
     def unary(self) -> Expression:

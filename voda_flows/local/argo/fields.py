@@ -17,6 +17,10 @@ SCALAR = "scalar"  # text, number or truth: Argo's AnyString and Kubernetes' Int
 ANY = "any"  # taken over as it is
 NO = "no"  # known to Argo, not supported in local mode
 QUANTITY = "quantity"
+LABEL = "label"  # text that names a folder: lower-case letters, digits and dashes
+CLAIM = "claim"  # the same, of several parts with dots between
+INSIDE = "inside"  # a path that stays in the folder it begins in
+STAYING = "staying"  # a path without `..`
 MAP = {"*": SCALAR}
 GPU = "nvidia.com/gpu"
 
@@ -54,7 +58,7 @@ CONTAINER: Fields = {
     "env": [ENV],
     "ports": [ANY],
     "resources": {"limits": AMOUNTS, "requests": AMOUNTS, "claims": NO},
-    "volumeMounts": [{**_many(TEXT, "name", "mountPath", "subPath"), "readOnly": TRUTH,
+    "volumeMounts": [{**_many(TEXT, "name", "mountPath"), "subPath": INSIDE, "readOnly": TRUTH,
                       **_many(NO, "subPathExpr", "mountPropagation", "recursiveReadOnly")}],
     "readinessProbe": PROBE,
     **_many(NO, "envFrom", "lifecycle", "livenessProbe", "resizePolicy", "restartPolicy", "restartPolicyRules",
@@ -63,15 +67,15 @@ CONTAINER: Fields = {
 }  # fmt: skip
 
 VOLUME: Fields = {
-    "name": TEXT,
-    "persistentVolumeClaim": {"claimName": TEXT, "readOnly": TRUTH},
+    "name": LABEL,
+    "persistentVolumeClaim": {"claimName": CLAIM, "readOnly": TRUTH},
     "emptyDir": _many(NO, "medium", "sizeLimit"),
     "hostPath": {"path": TEXT, "type": NO},
-    "secret": {"secretName": TEXT, "optional": TRUTH, "items": [{**_many(TEXT, "key", "path"), "mode": NO}],
+    "secret": {"secretName": TEXT, "optional": TRUTH, "items": [{"key": TEXT, "path": INSIDE, "mode": NO}],
                "defaultMode": NO},
-    "configMap": {"name": TEXT, "optional": TRUTH, "items": [{**_many(TEXT, "key", "path"), "mode": NO}],
+    "configMap": {"name": TEXT, "optional": TRUTH, "items": [{"key": TEXT, "path": INSIDE, "mode": NO}],
                   "defaultMode": NO},
-    "downwardAPI": {"items": [{"path": TEXT, "fieldRef": FIELD_REF, **_many(NO, "mode", "resourceFieldRef")}],
+    "downwardAPI": {"items": [{"path": INSIDE, "fieldRef": FIELD_REF, **_many(NO, "mode", "resourceFieldRef")}],
                     "defaultMode": NO},
     **_many(NO, "awsElasticBlockStore", "azureDisk", "azureFile", "cephfs", "cinder", "csi", "ephemeral", "fc",
             "flexVolume", "flocker", "gcePersistentDisk", "gitRepo", "glusterfs", "image", "iscsi", "nfs",
@@ -80,7 +84,8 @@ VOLUME: Fields = {
 }  # fmt: skip
 
 VALUE_FROM: Fields = {
-    **_many(TEXT, "path", "parameter"),
+    "path": STAYING,
+    "parameter": TEXT,
     "default": SCALAR,
     "supplied": {},
     **_many(NO, "configMapKeyRef", "event", "expression", "jqFilter", "jsonPath"),
@@ -173,6 +178,7 @@ SPEC: Fields = {
               "*": NO},
     "suspend": TRUTH,
     "activeDeadlineSeconds": NUMBER,
+    "ttlStrategy": _many(NUMBER, "secondsAfterCompletion", "secondsAfterSuccess", "secondsAfterFailure"),
     "podMetadata": METADATA,
     "workflowMetadata": {**METADATA, "labelsFrom": NO},
     **POD_LEVEL,
@@ -181,7 +187,7 @@ SPEC: Fields = {
     "imagePullSecrets": ANY,
     **_many(NO, "archiveLogs", "artifactGC", "artifactRepositoryRef", "dnsConfig", "dnsPolicy", "executor", "metrics",
             "parallelism", "podDisruptionBudget", "podGC", "podPriorityClassName", "retryStrategy", "synchronization",
-            "templateDefaults", "ttlStrategy", "volumeClaimGC", "volumeClaimTemplates"),
+            "templateDefaults", "volumeClaimGC", "volumeClaimTemplates"),
 }  # fmt: skip
 
 OBJECT_META: Fields = {

@@ -6,12 +6,14 @@ the tags of documents against them.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from scheduler_core.errors import InvalidValue
 from voda_flows.local.argo.arguments import expands
 from voda_flows.local.argo.expressions import names, parse
+from voda_flows.local.argo.places import at, place_of_text
 from voda_flows.local.argo.run import POD_KINDS, kind_of
 from voda_flows.local.argo.scope import NODE_FIELDS, workflow_variables
 from voda_flows.local.argo.substitute import tags_within
@@ -69,11 +71,15 @@ def check_tags(value: Any, known: frozenset[str], where: str, *, items: bool = F
         InvalidValue: One will not ("failed to resolve {{x}}"), or an expression is wrong.
     """
     for tag in tags_within(value):
-        used = _names_of(tag[1:], where) if tag.startswith("=") else (tag,)
+        with at(place_of_text(value, tag)):
+            used = _names_of(tag[1:], where) if tag.startswith("=") else (tag,)
         for name in used:
             is_item = items and (name == "item" or name.startswith("item."))
             if name not in known and not is_item:
-                raise InvalidValue(f"{where} failed to resolve {{{{{name}}}}}")
+                near = [one for one in difflib.get_close_matches(name, known, n=1) if not name.startswith(f"{one}.")]
+                meant = f"; did you mean {{{{{near[0]}}}}}?" if near else ""
+                place = place_of_text(value, tag)
+                raise InvalidValue(f"{where} failed to resolve {{{{{name}}}}}{meant}", path=place)
 
 
 def _names_of(expression: str, where: str) -> tuple[str, ...]:

@@ -10,22 +10,27 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from scheduler_core.errors import InvalidValue
+from scheduler_core.errors import Conflict
 from voda_flows.local.argo.execute import node_pod_name
 from voda_flows.local.argo.nodes import is_failed, is_fulfilled
 from voda_flows.local.argo.scope import with_defaults
 from voda_flows.objects import WORKFLOW_ENDED, Object, format_time
 
 RETRIED = frozenset({"Failed", "Error"})
-OWN_LABELS = frozenset({"workflows.argoproj.io/phase", "workflows.argoproj.io/completed"})
-LEAVES_TO_RETRY = frozenset({"Pod", "Skipped"})  # types of nodes whose failure is made undone; a gate's stays
+LABELS = "workflows.argoproj.io"
+OWN_LABELS = frozenset(
+    f"{LABELS}/{name}"
+    for name in ("phase", "completed", "workflow-archiving-status", "creator", "creator-email",
+                 "creator-preferred-username")
+)  # fmt: skip
+RESUBMITTED = f"{LABELS}/resubmitted-from-workflow"
 
 
 def suspend(workflow: Object) -> Object:
     """The Workflow with nothing new to be started; what runs goes on.
 
     Raises:
-        InvalidValue: It has ended.
+        Conflict: It has ended.
     """
     return _with_spec(_running(workflow, "suspend"), suspend=True)
 
@@ -34,7 +39,7 @@ def stop(workflow: Object) -> Object:
     """The Workflow to be stopped: its pods end, then its exit handler runs.
 
     Raises:
-        InvalidValue: It has ended.
+        Conflict: It has ended.
     """
     return _with_spec(_running(workflow, "stop"), shutdown="Stop")
 
@@ -43,7 +48,7 @@ def terminate(workflow: Object) -> Object:
     """The Workflow to be ended at once, without its exit handler.
 
     Raises:
-        InvalidValue: It has ended.
+        Conflict: It has ended.
     """
     return _with_spec(_running(workflow, "terminate"), shutdown="Terminate")
 
@@ -56,7 +61,8 @@ def resume(workflow: Object, now: datetime) -> Object:
         now: When the gates end.
 
     Raises:
-        InvalidValue: The Workflow has ended, or a gate has an output without value and default.
+        Conflict: The Workflow has ended.
+        InvalidValue: A gate has an output without value and default.
     """
     going = _with_spec(_running(workflow, "resume"), suspend=None)
     nodes = (going.get("status") or {}).get("nodes") or {}
@@ -77,15 +83,17 @@ def _opened(node: Object, now: datetime) -> Object:
 def resubmit(workflow: Object) -> Object:
     """A new Workflow of the same spec, to be created: with labels, annotations and owners of the old, as Argo does.
 
-    What names a Workflow's uid in an annotation must therefore be ignored where it is another's.
+    What names a Workflow's uid in an annotation must therefore be ignored where it is another's. One that was suspended
+    begins suspended.
     """
     metadata = workflow["metadata"]
     labels = {key: value for key, value in (metadata.get("labels") or {}).items() if key not in OWN_LABELS}
+    labels[RESUBMITTED] = metadata["name"]
     kept = {key: metadata[key] for key in ("namespace", "annotations", "ownerReferences") if key in metadata}
     name = metadata.get("generateName") or f"{metadata['name']}-"
     again = {key: value for key, value in workflow.items() if key != "status"}
-    fresh = {**again, "metadata": {**kept, "generateName": name, **({"labels": labels} if labels else {})}}
-    return _with_spec(fresh, shutdown=None, suspend=None)
+    fresh = {**again, "metadata": {**kept, "generateName": name, "labels": labels}}
+    return _with_spec(fresh, shutdown=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,23 +107,24 @@ class Retry:
 def retry(workflow: Object, now: datetime) -> Retry:
     """The Workflow going on from what failed: failed pods and all that came after them are forgotten.
 
-    What succeeded stays, and so does the end of a gate, so that pods come back with the gate's old outputs.
+    What succeeded stays, and so does the end of a gate, so that pods come back with the gate's old outputs. Only pods
+    are made undone: a step that never came to be (its ``when`` makes no sense) fails again.
 
     Raises:
-        InvalidValue: It did not fail.
+        Conflict: It did not fail.
     """
     status = workflow.get("status") or {}
     name = workflow["metadata"]["name"]
     if status.get("phase") not in RETRIED:
-        raise InvalidValue(f"Workflow {name}: expected one that failed, got phase {status.get('phase')!r}; only "
-                           "Failed and Error can be retried")  # fmt: skip
+        raise Conflict(f"Workflow {name}: cannot retry what has not failed, it is {status.get('phase') or 'Pending'}")
     nodes: dict[str, Object] = status.get("nodes") or {}
-    failed = [node for node in nodes.values() if is_failed(node) and node["type"] in LEAVES_TO_RETRY]
+    failed = [node for node in nodes.values() if is_failed(node) and node["type"] == "Pod"]
     failed = [node for node in failed if not _was_gone_past(nodes, node)]
     gone = _below(nodes, [node["id"] for node in failed])
     gone |= {key for key, node in nodes.items() if node["name"].startswith(f"{name}.onExit")}
-    reset = _around(nodes, failed, name) - gone
-    kept = {key: _reset(node) if key in reset else node for key, node in nodes.items() if key not in gone}
+    reset = _around(nodes, failed) - gone
+    moment = format_time(now)
+    kept = {key: _reset(node, moment) if key in reset else node for key, node in nodes.items() if key not in gone}
     kept = {key: _without_children(node, gone) for key, node in kept.items()}
     pods = tuple(node_pod_name(name, nodes[key]) for key in nodes if key in gone and nodes[key]["type"] == "Pod")
     return Retry(workflow=_going_again(workflow, kept, now), delete=pods)
@@ -141,13 +150,13 @@ def _below(nodes: dict[str, Object], start: Iterable[str]) -> set[str]:
     return found
 
 
-def _around(nodes: dict[str, Object], failed: Iterable[Object], root: str) -> set[str]:
+def _around(nodes: dict[str, Object], failed: Iterable[Object]) -> set[str]:
     """The groups around failed nodes, from the inside to the root: they run again."""
     parents: dict[str, list[str]] = {}
     for key, node in nodes.items():
         for child in node.get("children") or ():
             parents.setdefault(child, []).append(key)
-    found = {root}
+    found: set[str] = set()
     stack = [node["id"] for node in failed]
     while stack:
         key = stack.pop()
@@ -166,9 +175,10 @@ def _encloses(group: Object, node: Object) -> bool:
     return bool(node["name"].startswith(group["name"]))
 
 
-def _reset(node: Object) -> Object:
+def _reset(node: Object, moment: str) -> Object:
     ended = {"message", "finishedAt", "outboundNodes", "outputs"}
-    return {**{field: value for field, value in node.items() if field not in ended}, "phase": "Running"}
+    kept = {field: value for field, value in node.items() if field not in ended}
+    return {**kept, "phase": "Running", "startedAt": moment}
 
 
 def _without_children(node: Object, gone: set[str]) -> Object:
@@ -188,14 +198,14 @@ def _going_again(workflow: Object, nodes: dict[str, Object], now: datetime) -> O
     labels = {**(metadata.get("labels") or {}), "workflows.argoproj.io/phase": "Running",
               "workflows.argoproj.io/completed": "false"}  # fmt: skip
     again = {**workflow, "metadata": {**metadata, "labels": labels}, "status": status}
-    return _with_spec(again, shutdown=None, suspend=None)
+    return _with_spec(again, shutdown=None)
 
 
 def _running(workflow: Object, verb: str) -> Object:
     phase = (workflow.get("status") or {}).get("phase")
     if phase in WORKFLOW_ENDED:
         name = workflow["metadata"]["name"]
-        raise InvalidValue(f"Workflow {name}: cannot {verb} what has ended (phase {phase})")
+        raise Conflict(f"Workflow {name}: cannot {verb} what has ended, it is {phase}")
     return workflow
 
 

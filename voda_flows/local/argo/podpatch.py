@@ -15,6 +15,8 @@ import yaml
 from scheduler_core.errors import InvalidValue
 from voda_flows.objects import Object
 
+MAX_DEPTH = 100
+
 # Kubernetes' patchMergeKey of the lists that a pod's spec has.
 MERGE_KEYS: Mapping[str, str] = {
     "containers": "name", "initContainers": "name", "volumes": "name", "env": "name", "volumeMounts": "mountPath",
@@ -27,24 +29,42 @@ def patched(spec: Object, patch: str) -> Object:
     """The spec with the patch laid over it.
 
     Raises:
-        InvalidValue: The patch is no JSON or YAML object.
+        InvalidValue: The patch is no JSON or YAML object, or has something else where a list of named objects is due.
     """
     parsed = _parsed(patch)
     if not isinstance(parsed, dict):
         raise InvalidValue(f"podSpecPatch: expected an object, got {patch.strip()[:80]!r}")
-    merged: Object = _merge(spec, parsed)
+    try:
+        merged: Object = _merge(spec, parsed)
+    except (AttributeError, TypeError) as error:
+        keys = ", ".join(sorted(MERGE_KEYS))
+        raise InvalidValue(f"podSpecPatch: expected objects in {keys}, got {patch.strip()[:80]!r}") from error
     return merged
 
 
 def _parsed(patch: str) -> Any:  # noqa: ANN401 - any JSON or YAML value
     try:
         return json.loads(patch)
+    except RecursionError as error:
+        raise InvalidValue(f"podSpecPatch: expected at most {MAX_DEPTH} levels of nesting, got more") from error
     except ValueError:
         pass
     try:
+        _check_yaml(patch)
         return yaml.safe_load(patch)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: a date that is none
         raise InvalidValue(f"podSpecPatch: expected JSON or YAML, got {patch.strip()[:80]!r}: {error}") from error
+
+
+def _check_yaml(patch: str) -> None:
+    """Refuse what would grow, or nest, beyond measure."""
+    depth = 0
+    for event in yaml.parse(patch):
+        if isinstance(event, yaml.AliasEvent):
+            raise InvalidValue(f"podSpecPatch: expected no aliases, got *{event.anchor}; write the value out")
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > MAX_DEPTH:
+            raise InvalidValue(f"podSpecPatch: expected at most {MAX_DEPTH} levels of nesting, got more")
 
 
 def _merge(base: Any, patch: Any) -> Any:  # noqa: ANN401 - any JSON value

@@ -101,8 +101,8 @@ def _pod_spec(template: Object, spec: Object) -> Object:
     patches = [patch for patch in (spec.get("podSpecPatch"), template.get("podSpecPatch")) if patch]
     for patch in patches:
         pod = patched(pod, patch)
-    if patches:
-        check_pod_spec(pod, "podSpecPatch")
+    # Without a patch too: a variable may have brought a path that leaves its volume.
+    check_pod_spec(pod, "podSpecPatch" if patches else "pod")
     return pod
 
 

@@ -21,6 +21,7 @@ from voda_flows.local.argo.nodes import NodeTree, is_failed, is_fulfilled
 from voda_flows.local.argo.run import Call, ExecutionError, Run
 from voda_flows.local.argo.scope import failures, workflow_variables
 from voda_flows.local.argo.templates import Templates, TemplateSource, effective_spec
+from voda_flows.local.argo.ttl import expiry
 from voda_flows.local.argo.validate import validate
 from voda_flows.objects import POD_ENDED, WORKFLOW_ENDED, Object, format_time
 
@@ -34,7 +35,7 @@ class Advance:
     """What is to be done: keep ``workflow``, make and end pods, look again after ``again_s`` at the latest.
 
     ``end`` are pods whose processes are to end while their objects stay, with log and exit code; ``delete`` are pods
-    that have not begun, and go.
+    that have not begun, and go. ``is_expired`` says that the Workflow itself is to be deleted.
     """
 
     workflow: Object
@@ -42,6 +43,7 @@ class Advance:
     end: tuple[str, ...] = ()
     delete: tuple[str, ...] = ()
     again_s: float | None = None
+    is_expired: bool = False
 
 
 def advance(workflow: Object, pods: Mapping[str, Object], templates: TemplateSource, now: datetime) -> Advance:
@@ -59,7 +61,7 @@ def advance(workflow: Object, pods: Mapping[str, Object], templates: TemplateSou
     """
     status = workflow.get("status") or {}
     if status.get("phase") in WORKFLOW_ENDED:
-        return _left_over(workflow, pods)
+        return _left_over(workflow, pods, now)
     try:
         run = _begin(workflow, pods, templates, now)
     except InvalidValue as error:
@@ -223,13 +225,17 @@ def _refused(workflow: Object, message: str, now: datetime) -> Object:
     return _labelled({**workflow, "status": status})
 
 
-def _left_over(workflow: Object, pods: Mapping[str, Object]) -> Advance:
-    """What of a stopped Workflow that has ended still runs is to end too."""
-    if not workflow["spec"].get("shutdown"):
-        return Advance(workflow=workflow)
+def _left_over(workflow: Object, pods: Mapping[str, Object], now: datetime) -> Advance:
+    """A Workflow that has ended: what of it still runs after a stop ends too, and it goes when its time is over."""
+    end = expiry(workflow)
+    left_s = None if end is None else (end - now).total_seconds()
     live = {name: (pod.get("status") or {}).get("phase") for name, pod in pods.items() if _is_live(pod)}
-    running = tuple(name for name, phase in live.items() if phase == "Running")
-    return Advance(workflow=workflow, end=running, delete=tuple(name for name in live if name not in running))
+    is_stopped = bool(workflow["spec"].get("shutdown"))
+    running = tuple(name for name, phase in live.items() if is_stopped and phase == "Running")
+    waiting = tuple(name for name in live if is_stopped and name not in running)
+    is_expired = left_s is not None and left_s <= 0
+    return Advance(workflow=workflow, end=running, delete=waiting, is_expired=is_expired,
+                   again_s=None if is_expired else left_s)  # fmt: skip
 
 
 def _is_live(pod: Object) -> bool:

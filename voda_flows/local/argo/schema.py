@@ -12,21 +12,52 @@ from collections.abc import Mapping
 from typing import Any
 
 from scheduler_core.errors import InvalidValue
-from voda_flows.local.argo.fields import ANY, NAMED, NO, NUMBER, POD_SPEC, QUANTITY, SCALAR, TEXT, TRUTH, WORKFLOW
+from voda_flows.local.argo.fields import (
+    ANY,
+    CLAIM,
+    INSIDE,
+    LABEL,
+    NAMED,
+    NO,
+    NUMBER,
+    POD_SPEC,
+    QUANTITY,
+    SCALAR,
+    STAYING,
+    TEXT,
+    TRUTH,
+    WORKFLOW,
+)
 from voda_flows.objects import Object
 
 NAME = re.compile(r"^[a-zA-Z0-9][-a-zA-Z0-9]*$")
 QUANTITY_PATTERN = (
     r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
 )
+#: Kinds of text with rules of their own: what is right, and how Kubernetes says it.
+_PART = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+TEXTS: Mapping[str, tuple[re.Pattern[str], str]] = {
+    LABEL: (re.compile(rf"(?=.{{1,63}}$){_PART}"), "a name of at most 63 lower-case letters, digits and '-'"),
+    CLAIM: (
+        re.compile(rf"(?=.{{1,253}}$){_PART}(\.{_PART})*"),
+        "a claim's name of at most 253 lower-case letters, digits, '-' and '.'",
+    ),
+    INSIDE: (re.compile(r"(?!/)(?!(.*/)?\.\.(/.*)?$).*", re.DOTALL), "a relative path without '..'"),
+    STAYING: (re.compile(r"(?!(.*/)?\.\.(/.*)?$).*", re.DOTALL), "a path without '..'"),
+}
 TEMPLATE_TYPES = ("container", "script", "steps", "dag", "suspend", "containerSet", "data", "http", "plugin",
                   "resource")  # fmt: skip
 JSON_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object",
               type(None): "null"}  # fmt: skip
+_QUOTED, _QUOTE = ("boolean", "integer", "number"), "put it in quotes"
 
 
-def check_fields(workflow: Object) -> None:
+def check_fields(workflow: Object, *, supported: bool = True) -> None:
     """Check every field of a Workflow.
+
+    Args:
+        workflow: The document, or a part of it below ``metadata`` or ``spec``.
+        supported: Whether fields that only local mode has not are refused too.
 
     Raises:
         InvalidValue: With the path of the first fault: unknown, of another type, or not supported in local mode.
@@ -35,7 +66,8 @@ def check_fields(workflow: Object) -> None:
     _check(workflow, WORKFLOW, "", _TYPES)
     for index, template in enumerate((workflow.get("spec") or {}).get("templates") or ()):
         check_template(template, f"spec.templates[{index}]")
-    _check(workflow, WORKFLOW, "", _UNSUPPORTED)
+    if supported:
+        _check(workflow, WORKFLOW, "", _UNSUPPORTED)
 
 
 def check_pod_spec(spec: Object, path: str, *, types: bool = True) -> None:
@@ -53,7 +85,10 @@ def check_pod_spec(spec: Object, path: str, *, types: bool = True) -> None:
         _check(spec, POD_SPEC, path, stage)
     others = [each.get("name") for each in spec.get("containers") or () if each.get("name") != "main"]
     if others:
-        raise InvalidValue(f"{path}.containers: expected only 'main', got {others[0]!r}: not supported in local mode")
+        raise InvalidValue(
+            f"{path}.containers: expected only 'main', got {others[0]!r}: not supported in local mode",
+            path=f"{path}.containers",
+        )
 
 
 # The API server decodes first (unknown fields), then holds the document against its schema; what local mode does not
@@ -69,13 +104,19 @@ def check_template(template: Object, path: str) -> None:
     """
     name = template.get("name", "")
     if name and not NAME.match(name):
-        raise InvalidValue(f"{path}.name: Invalid value: \"{name}\": {path}.name in body should match '{NAME.pattern}'")
+        raise InvalidValue(
+            f"{path}.name: Invalid value: \"{name}\": {path}.name in body should match '{NAME.pattern}'",
+            path=f"{path}.name",
+        )
     if sum(kind in template for kind in TEMPLATE_TYPES) > 1:
-        raise InvalidValue('spec.templates: Invalid value: "array": template must have at most one template type')
+        raise InvalidValue(
+            'spec.templates: Invalid value: "array": template must have at most one template type', path=path
+        )
     for index, task in enumerate((template.get("dag") or {}).get("tasks") or ()):
         if task.get("depends") and task.get("dependencies"):
+            where = f"{path}.dag.tasks[{index}]"
             raise InvalidValue(
-                f"{path}.dag.tasks[{index}]: Invalid value: \"object\": cannot use both 'depends' and 'dependencies'"
+                f"{where}: Invalid value: \"object\": cannot use both 'depends' and 'dependencies'", path=where
             )
 
 
@@ -93,14 +134,14 @@ def _check(value: Any, kind: Any, path: str, stage: str) -> None:  # noqa: ANN40
             if each is None and kind[0] != ANY and stage == _TYPES:
                 raise _wrong_type(each, _word_of(kind[0]), where)
             if kind[0] in NAMED and stage == _TYPES and isinstance(each, Mapping) and each.get("name") in (None, ""):
-                raise InvalidValue(f"{where}.name: Required value")
+                raise InvalidValue(f"{where}.name: Required value", path=where)
             _check(each, kind[0], where, stage)
 
 
 def _word_of(kind: Any) -> str:  # noqa: ANN401 - any kind of the tables
     """What the API server calls a kind."""
     if isinstance(kind, str):
-        return TEXT if kind == SCALAR else kind
+        return TEXT if kind == SCALAR or kind in TEXTS else kind
     return "object" if isinstance(kind, Mapping) else "array"
 
 
@@ -121,10 +162,12 @@ def _check_object(value: Object, fields: Mapping[str, Any], path: str, stage: st
         kind = fields.get(name, fields.get("*"))
         if kind is None:
             if stage == _UNKNOWN:
-                raise InvalidValue(f'strict decoding error: unknown field "{where}"' + _near(str(name), fields))
+                raise InvalidValue(
+                    f'strict decoding error: unknown field "{where}"{_near(str(name), fields)}', path=where
+                )
         elif kind == NO:
             if stage == _UNSUPPORTED:
-                raise InvalidValue(f"{where}: not supported in local mode")
+                raise InvalidValue(f"{where}: not supported in local mode", path=where)
         else:
             _check(part, kind, where, stage)
 
@@ -138,7 +181,8 @@ def _near(name: str, fields: Mapping[str, Any]) -> str:
 def _check_scalar(value: Any, kind: str, path: str, stage: str) -> None:  # noqa: ANN401 - any value of a document
     if stage == _UNKNOWN:
         if kind == SCALAR and isinstance(value, Mapping) and value:
-            raise InvalidValue(f'strict decoding error: unknown field "{path}.{next(iter(value))}"')
+            where = f"{path}.{next(iter(value))}"
+            raise InvalidValue(f'strict decoding error: unknown field "{where}"', path=where)
         return
     if stage != _TYPES or value is None:
         return
@@ -146,10 +190,12 @@ def _check_scalar(value: Any, kind: str, path: str, stage: str) -> None:  # noqa
         _check_quantity(value, path)
     elif not _has_kind(value, kind):
         raise _wrong_type(value, _word_of(kind), path)
+    elif kind in TEXTS and "{{" not in value and not TEXTS[kind][0].fullmatch(value):
+        raise InvalidValue(f"{path}: Invalid value: {value!r}: expected {TEXTS[kind][1]}", path=path)
 
 
 def _has_kind(value: Any, kind: str) -> bool:  # noqa: ANN401 - any value of a document
-    if kind == TEXT:
+    if kind == TEXT or kind in TEXTS:
         return isinstance(value, str)
     if kind == TRUTH:
         return isinstance(value, bool)
@@ -162,9 +208,12 @@ def _check_quantity(value: Any, path: str) -> None:  # noqa: ANN401 - any value 
     if not _has_kind(value, SCALAR):
         raise _wrong_type(value, TEXT, path)
     if not re.match(QUANTITY_PATTERN, str(value)):
-        raise InvalidValue(f"{path}: Invalid value: \"{value}\": {path} in body should match '{QUANTITY_PATTERN}'")
+        raise InvalidValue(
+            f"{path}: Invalid value: \"{value}\": {path} in body should match '{QUANTITY_PATTERN}'", path=path
+        )
 
 
 def _wrong_type(value: Any, expected: str, path: str) -> InvalidValue:  # noqa: ANN401 - any value of a document
     found = JSON_TYPES.get(type(value), "object")
-    return InvalidValue(f'{path}: Invalid value: "{found}": {path} in body must be of type {expected}: "{found}"')
+    said = f'{path}: Invalid value: "{found}": {path} in body must be of type {expected}: "{found}"'
+    return InvalidValue(f"{said}; {_QUOTE}" if expected == TEXT and found in _QUOTED else said, path=path)

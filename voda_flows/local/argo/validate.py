@@ -7,18 +7,23 @@ last what only local mode cannot do.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Mapping
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from scheduler_core.errors import InvalidValue
 from voda_flows.local.argo.arguments import EXPANDING, expands
-from voda_flows.local.argo.dag import Graph, graph_of
+from voda_flows.local.argo.dag import Graph, graph_of, word_of
+from voda_flows.local.argo.endless import Calling, Template, check_ends, may_stop
 from voda_flows.local.argo.expressions import parse
 from voda_flows.local.argo.known import check_tags, outputs_of, own_names, step_names, workflow_names
+from voda_flows.local.argo.places import at, elsewhere
 from voda_flows.local.argo.podpatch import patched
 from voda_flows.local.argo.retry import POLICIES
 from voda_flows.local.argo.run import POD_KINDS, kind_of
 from voda_flows.local.argo.schema import check_fields, check_pod_spec
+from voda_flows.local.argo.substitute import tags_within
 from voda_flows.local.argo.templates import NAMESPACED, Templates, TemplateSource, effective_spec
 from voda_flows.objects import Object
 
@@ -37,15 +42,17 @@ def validate(workflow: Object, source: TemplateSource) -> None:
     check_fields(workflow)
     metadata = workflow.get("metadata") or {}
     if not (metadata.get("name") or metadata.get("generateName")):
-        raise InvalidValue("metadata.name: Required value: name or generateName is required")
+        raise InvalidValue("metadata.name: Required value: name or generateName is required", path="metadata")
     if not isinstance(workflow.get("spec"), dict):
-        raise InvalidValue("spec: Required value")
+        raise InvalidValue("spec: Required value", path="spec")
     own = (workflow["spec"].get("arguments") or {}).get("parameters") or ()
     _check_unique(own, "spec.arguments.parameters[{index}].name")
     named = {**workflow, "metadata": {"name": metadata.get("generateName", ""), **metadata}}
-    spec = effective_spec(named, source)
+    with at("spec.workflowTemplateRef.name"):
+        spec = effective_spec(named, source)
     if spec.get("templates") != workflow["spec"].get("templates"):
-        check_fields({"spec": spec})
+        with elsewhere(), at("spec.workflowTemplateRef"):
+            check_fields({"spec": spec})
     _Check(named, spec, source).run()
 
 
@@ -58,7 +65,7 @@ def validate_template(template: Object, source: TemplateSource) -> None:
     check_fields(template)
     spec = template.get("spec")
     if not isinstance(spec, dict):
-        raise InvalidValue("spec: Required value")
+        raise InvalidValue("spec: Required value", path="spec")
     check = _Check({**template, "metadata": {"name": "", **(template.get("metadata") or {})}}, spec, source)
     check.templates()
 
@@ -68,6 +75,9 @@ class _Check:
 
     def __init__(self, workflow: Object, spec: Object, source: TemplateSource) -> None:
         self._spec = spec
+        own = (workflow.get("spec") or {}).get("templates") or ()
+        self._paths = {id(template): f"spec.templates[{index}]" for index, template in enumerate(own)}
+        self._calls: dict[Template, list[Calling]] = {}
         self._templates = Templates(workflow, spec, source, {})
         self._arguments: list[Object] = (spec.get("arguments") or {}).get("parameters") or []
         self._global = workflow_names(workflow, self._arguments)
@@ -79,16 +89,20 @@ class _Check:
         for each in self._arguments:
             if "value" not in each and "default" not in each:
                 where = f"spec.arguments.{each['name']}"
-                raise InvalidValue(f"{where}.value or {where}.valueFrom is required")
+                raise InvalidValue(
+                    f"{where}.value or {where}.valueFrom is required", path=f"spec.arguments.parameters.{each['name']}"
+                )
         if not self._spec.get("entrypoint"):
-            raise InvalidValue("spec.entrypoint is required")
+            raise InvalidValue("spec.entrypoint is required", path="spec")
         whole = {"arguments": {"parameters": self._arguments}}
-        self._enter({**whole, "template": self._spec["entrypoint"]}, self._templates.scope, "")
-        if self._spec.get("onExit"):
-            self._enter({**whole, "template": self._spec["onExit"]}, self._templates.scope, "")
+        for field in ("entrypoint", "onExit"):
+            if self._spec.get(field):
+                with at(f"spec.{field}"):
+                    self._enter({**whole, "template": self._spec[field]}, self._templates.scope, "")
         hook = (self._spec.get("hooks") or {}).get("exit")
         if hook:
-            self._enter(hook, self._templates.scope, "spec.hooks.exit ")
+            with at("spec.hooks.exit"):
+                self._enter(hook, self._templates.scope, "spec.hooks.exit ")
         self.templates()
 
     def templates(self) -> None:
@@ -97,13 +111,14 @@ class _Check:
         _check_patch(self._spec, "spec")
         for template in self._spec.get("templates") or ():
             self._template(template, self._templates.scope)
+        check_ends(self._calls)
 
     def _enter(self, call: Mapping[str, Any], scope: str, where: str) -> Object:
         """The template of a call, checked together with the arguments that it is given."""
         try:
             template, inside = self._templates.resolve(call, scope)
         except InvalidValue as error:
-            raise InvalidValue(f"{where}{error}") from error
+            raise InvalidValue(f"{where}{error}{self._meant(call)}", path=error.path) from error
         given = {each["name"] for each in (call.get("arguments") or {}).get("parameters") or () if "value" in each}
         for declared in (template.get("inputs") or {}).get("parameters") or ():
             if declared["name"] not in given and "value" not in declared and "default" not in declared:
@@ -112,12 +127,35 @@ class _Check:
         self._template(template, inside)
         return template
 
+    def _meant(self, call: Mapping[str, Any]) -> str:
+        """A suggestion for a template's name that is none."""
+        known = [str(template.get("name", "")) for template in self._spec.get("templates") or ()]
+        near = difflib.get_close_matches(str(call.get("template", "")), known, n=1)
+        return f"; did you mean '{near[0]}'?" if near else ""
+
+    def _noted(self, template: Object, scope: str, step: Object, target: Object, path: str) -> None:
+        """Note a call that is always made."""
+        called = step.get("templateRef") or {}
+        inside = f"{NAMESPACED}{called.get('name')}" if called else scope
+        if template.get("name") and target.get("name") and not may_stop(step):
+            where = f"{self._paths[id(template)]}.{path}" if id(template) in self._paths else ""
+            self._calls.setdefault((scope, template["name"]), []).append(
+                Calling(called=(inside, target["name"]), path=where)
+            )
+
     def _template(self, template: Object, scope: str) -> None:
+        """Check a template once; what is wrong with one of another document stands, for the user, at its call."""
         name = template.get("name", "")
         if name:
             if (scope, name) in self._seen:
                 return
             self._seen.add((scope, name))
+        path = self._paths.get(id(template), "" if name else "inline")
+        with at(path) if path else elsewhere():
+            self._content(template, scope)
+
+    def _content(self, template: Object, scope: str) -> None:
+        name = template.get("name", "")
         if scope.startswith(NAMESPACED):  # of another document, whose fields nobody has looked at yet
             _check_referred(template, scope)
         kind, where = kind_of(template), f"templates.{name or 'inline'}"
@@ -137,35 +175,47 @@ class _Check:
     def _steps(self, template: Object, scope: str, known: frozenset[str]) -> None:
         where, seen = f"templates.{template.get('name', 'inline')}", set[str]()
         for index, group in enumerate(template["steps"]):
-            for step in group:
-                _check_name(step, f"{where}.steps[{index}]", seen)
-                check_tags(_asked(step), known, f"{where}.steps", items=expands(step))
-            called = [(step, self._enter(step, scope, f"{where}.steps[{index}].{step['name']} ")) for step in group]
-            for step, target in called:
+            for number, step in enumerate(group):
+                with at(f"steps[{index}][{number}]"):
+                    _check_name(step, f"{where}.steps[{index}]", seen)
+                    check_tags(_asked(step), known, f"{where}.steps", items=expands(step))
+            for number, step in enumerate(group):
+                path = f"steps[{index}][{number}]"
+                with at(path):
+                    target = self._enter(step, scope, f"{where}.steps[{index}].{step['name']} ")
+                self._noted(template, scope, step, target, path)
                 known |= step_names(f"steps.{step['name']}", step, target)
         _check_outputs(template, "parameter", where)
-        check_tags(outputs_of(template), known, f"{where}.outputs")
+        with at("outputs.parameters"):
+            check_tags(outputs_of(template), known, f"{where}.outputs")
 
     def _dag(self, template: Object, scope: str, known: frozenset[str]) -> None:
         where, seen = f"templates.{template.get('name', 'inline')}", set[str]()
         tasks = template["dag"]["tasks"]
-        for task in tasks:
-            _check_name(task, f"{where}.tasks", seen)
+        for index, task in enumerate(tasks):
+            with at(f"dag.tasks[{index}]"):
+                _check_name(task, f"{where}.tasks", seen)
+        places = {task["name"]: f"dag.tasks[{index}]" for index, task in enumerate(tasks)}
         if any(task.get("depends") for task in tasks) and any(task.get("dependencies") for task in tasks):
             raise InvalidValue(f"{where} cannot use both 'depends' and 'dependencies' in the same DAG template")
         if any(task.get("depends") and task.get("continueOn") for task in tasks):
             raise InvalidValue(f"{where} cannot use 'continueOn' when using 'depends'. Instead use "
                                "'dep-task.Failed'/'dep-task.Errored'")  # fmt: skip
-        graph = graph_of(template)
-        said = {
-            name: step_names(f"tasks.{name}", task, self._enter(task, scope, f"{where}.tasks.{name} "))
-            for name, task in _sorted(graph, where)
-        }
+        graph, said = _graph(template, places), dict[str, frozenset[str]]()
+        for name, task in _sorted(graph, where, places):
+            with at(places[name]):
+                target = self._enter(task, scope, f"{where}.tasks.{name} ")
+            self._noted(template, scope, task, target, places[name])
+            said[name] = step_names(f"tasks.{name}", task, target)
         for name, task in graph.tasks.items():
+            if not tags_within(_asked(task)):
+                continue
             before = frozenset[str]().union(*(said[needed] for needed in graph.before(name)))
-            check_tags(_asked(task), known | before, f"{where}.tasks.{name}", items=expands(task))
+            with at(places[name]):
+                check_tags(_asked(task), known | before, f"{where}.tasks.{name}", items=expands(task))
         _check_outputs(template, "parameter", where)
-        check_tags(outputs_of(template), known.union(*said.values()), f"{where}.outputs")
+        with at("outputs.parameters"):
+            check_tags(outputs_of(template), known.union(*said.values()), f"{where}.outputs")
 
 
 def _asked(step: Object) -> Object:
@@ -176,10 +226,11 @@ def _asked(step: Object) -> Object:
 def _check_unique(rows: Iterable[Object], where: str) -> None:
     seen: set[str] = set()
     for index, row in enumerate(rows):
+        path = where.format(index=index)
         if not row.get("name"):
-            raise InvalidValue(f"{where.format(index=index)} is required")
+            raise InvalidValue(f"{path} is required", path=path)
         if row["name"] in seen:
-            raise InvalidValue(f"{where.format(index=index)} '{row['name']}' is not unique")
+            raise InvalidValue(f"{path} '{row['name']}' is not unique", path=path)
         seen.add(row["name"])
 
 
@@ -189,7 +240,7 @@ def _check_name(step: Object, where: str, seen: set[str]) -> None:
     if not name:
         raise InvalidValue(f"{where}.name is required")
     if name in seen:
-        raise InvalidValue(f"{where}.name '{name}' is not unique")
+        raise InvalidValue(f"{where}.name '{name}' is not unique", path="name")
     seen.add(name)
     if sum(bool(step.get(key)) for key in ("template", "templateRef", "inline")) != 1:
         raise InvalidValue(f"{where}.{name}: expected one of template, templateRef and inline")
@@ -198,20 +249,31 @@ def _check_name(step: Object, where: str, seen: set[str]) -> None:
         raise InvalidValue(f"{where}.{name}: expected one of {', '.join(EXPANDING)}, got {', '.join(lists)}")
 
 
-def _sorted(graph: Graph, where: str) -> list[tuple[str, Object]]:
+def _graph(template: Object, places: Mapping[str, str]) -> Graph:
+    """The graph of a DAG template, once the condition of each task is known to be one."""
+    for task in template["dag"]["tasks"]:
+        if task.get("depends"):
+            with at(f"{places[task['name']]}.depends"):
+                parse(word_of(task["depends"]))
+    return graph_of(template)
+
+
+def _sorted(graph: Graph, where: str, places: Mapping[str, str]) -> list[tuple[str, Object]]:
     """The tasks, each behind what it depends on."""
-    done: dict[str, Object] = {}
     for name, needs in graph.needs.items():
         for needed in needs:
             if needed not in graph.tasks:
-                raise InvalidValue(f"{where} sorting failed: invalid dependency {needed}")
-        if name in graph.before(name):
-            raise InvalidValue(f"{where} sorting failed: graph with cycle")
-    while len(done) < len(graph.tasks):
-        for name, task in graph.tasks.items():
-            if name not in done and all(needed in done for needed in graph.needs[name]):
-                done[name] = task
-    return list(done.items())
+                near = difflib.get_close_matches(needed, graph.tasks, n=1)
+                meant = f"; did you mean '{near[0]}'?" if near else ""
+                raise InvalidValue(f"{where} sorting failed: invalid dependency {needed}{meant}", path=places[name])
+    try:
+        names = tuple(TopologicalSorter(graph.needs).static_order())
+    except CycleError as wrong:
+        # The sorter names a circle from a task to one that depends on it; people read it the other way round.
+        circle = " -> ".join(reversed(wrong.args[1]))
+        first = places[wrong.args[1][0]]
+        raise InvalidValue(f"{where} sorting failed: graph with cycle: {circle}", path=first) from wrong
+    return [(name, graph.tasks[name]) for name in names]
 
 
 def _check_retry(template: Object, where: str) -> None:
@@ -220,12 +282,15 @@ def _check_retry(template: Object, where: str) -> None:
         return
     policy = strategy.get("retryPolicy")
     if policy and policy not in POLICIES:
-        raise InvalidValue(f"{where}.retryStrategy.retryPolicy: expected one of {', '.join(POLICIES)}, got {policy!r}")
+        raise InvalidValue(
+            f"{where}.retryStrategy.retryPolicy: expected one of {', '.join(POLICIES)}, got {policy!r}",
+            path="retryStrategy.retryPolicy",
+        )
     if strategy.get("expression"):
         try:
             parse(strategy["expression"])
         except InvalidValue as error:
-            raise InvalidValue(f"{where}.retryStrategy.expression: {error}") from error
+            raise InvalidValue(f"{where}.retryStrategy.expression: {error}", path="retryStrategy.expression") from error
 
 
 def _check_referred(template: Object, scope: str) -> None:
@@ -238,7 +303,7 @@ def _check_referred(template: Object, scope: str) -> None:
 
 def _check_patch(holder: Object, where: str) -> None:
     """Check what a ``podSpecPatch`` brings; one that is no document before its variables are filled in is left."""
-    patch = holder.get("podSpecPatch")
+    patch, path = holder.get("podSpecPatch"), f"{'spec.' if where == 'spec' else ''}podSpecPatch"
     if not patch:
         return
     try:
@@ -246,8 +311,11 @@ def _check_patch(holder: Object, where: str) -> None:
     except InvalidValue as error:
         if "{{" in patch:
             return  # build_pod checks it then
-        raise InvalidValue(f"{where}.{error}") from error
-    check_pod_spec(spec, f"{where}.podSpecPatch", types=False)
+        raise InvalidValue(f"{where}.{error}", path=path) from error
+    try:
+        check_pod_spec(spec, f"{where}.podSpecPatch", types=False)
+    except InvalidValue as error:
+        raise InvalidValue(str(error), path=path) from error
 
 
 def _check_leaf(template: Object, kind: str, where: str) -> None:
@@ -257,13 +325,18 @@ def _check_leaf(template: Object, kind: str, where: str) -> None:
         return
     if kind in POD_KINDS:
         if not template[kind].get("command"):
-            raise InvalidValue(f"{where}.{kind}.command: expected a command; local mode has no image to take one from")
+            raise InvalidValue(
+                f"{where}.{kind}.command: expected a command; local mode has no image to take one from", path=kind
+            )
         _check_outputs(template, "path", where)
 
 
 def _check_outputs(template: Object, source: str, where: str) -> None:
-    for declared in outputs_of(template):
+    for index, declared in enumerate(outputs_of(template)):
         if source not in (declared.get("valueFrom") or {}):
             name = declared.get("name", "")
-            raise InvalidValue(f"{where}.outputs.parameters.{name}.valueFrom: expected {source} in a template of this "
-                               f"kind, got {', '.join(declared.get('valueFrom') or ()) or 'nothing'}")  # fmt: skip
+            raise InvalidValue(
+                f"{where}.outputs.parameters.{name}.valueFrom: expected {source} in a template of this "
+                f"kind, got {', '.join(declared.get('valueFrom') or ()) or 'nothing'}",
+                path=f"outputs.parameters[{index}].valueFrom",
+            )

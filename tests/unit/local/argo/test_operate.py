@@ -7,7 +7,7 @@ from copy import deepcopy
 
 import pytest
 
-from scheduler_core.errors import InvalidValue
+from scheduler_core.errors import Conflict
 from tests.unit.local.argo.builders import START, Bench, call, dag, shell, steps, workflow
 from voda_flows.local.argo import operate
 from voda_flows.objects import Object
@@ -151,9 +151,9 @@ def test_what_has_ended_is_not_changed(verb: str) -> None:
     bench.end("w")
     bench.look()
 
-    with pytest.raises(InvalidValue, match=f"cannot {verb} what has ended"):
+    with pytest.raises(Conflict, match=f"cannot {verb} what has ended, it is Succeeded"):
         getattr(operate, verb)(bench.workflow)
-    with pytest.raises(InvalidValue, match="expected one that failed, got phase 'Succeeded'"):
+    with pytest.raises(Conflict, match="cannot retry what has not failed, it is Succeeded"):
         operate.retry(bench.workflow, START)
 
 
@@ -165,7 +165,9 @@ def test_resubmitted_workflow_is_a_new_one() -> None:
 
     again = operate.resubmit(bench.workflow)
 
-    assert again["metadata"] == {"namespace": "default", "generateName": "w-", "labels": {"mine": "1"}}
+    assert again["metadata"] == {"namespace": "default", "generateName": "w-", "labels": {
+        "mine": "1", "workflows.argoproj.io/resubmitted-from-workflow": "w",
+    }}  # fmt: skip
     assert again["spec"] == {key: value for key, value in bench.workflow["spec"].items() if key != "shutdown"}
     assert "status" not in again
 

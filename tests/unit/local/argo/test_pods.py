@@ -37,7 +37,14 @@ def test_patch_merges_lists_by_their_key(patch: str, expected: Object) -> None:
     assert patched(SPEC, patch) == expected
 
 
-@pytest.mark.parametrize("patch", ["[1]", "{", "a: b: c"])
+@pytest.mark.parametrize(
+    "patch",
+    [
+        *("[1]", "{", "a: b: c", "nodeSelector: &n {a: *n}", "[" * 5000, "a: " + "[" * 200, '{"containers": [3]}'),
+        *('{"volumes": [{"name": ["x"]}]}', "a: 2026-99-99"),
+    ],
+    ids=lambda patch: patch[:30],
+)
 def test_patch_that_is_none_is_refused(patch: str) -> None:
     """The message shows the patch."""
     with pytest.raises(InvalidValue, match="podSpecPatch: expected"):
@@ -98,3 +105,18 @@ def test_volume_of_the_workflow_goes_to_who_mounts_it() -> None:
     bench = Bench(workflow(mounts))
     bench.look()
     assert bench.status["message"] == "error in entry template execution: volume 'v' not found in workflow spec"
+
+
+@pytest.mark.parametrize("claim", ["../../x", "/etc", "a/b"])
+def test_claim_that_leaves_the_volumes_is_refused_once_its_name_is_known(claim: str) -> None:
+    """A variable cannot bring what a document may not say."""
+    mounts = shell(
+        "mounts", volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "{{workflow.parameters.c}}"}}]
+    )
+    mounts["container"]["volumeMounts"] = [{"name": "v", "mountPath": "/v"}]
+    bench = Bench(workflow(mounts, arguments={"parameters": [{"name": "c", "value": claim}]}))
+
+    bench.look()
+
+    assert bench.pods == {}
+    assert "persistentVolumeClaim.claimName: Invalid value" in bench.status["message"]

@@ -65,7 +65,8 @@ def metadata(**fields: Any) -> Callable[[Object], Object]:
             workflow(shell(inputs={"parameters": [{"name": False}]})),
             (
                 'spec.templates[0].inputs.parameters[0].name: Invalid value: "boolean": '
-                'spec.templates[0].inputs.parameters[0].name in body must be of type string: "boolean"'
+                "spec.templates[0].inputs.parameters[0].name in body must be of type string: "
+                '"boolean"; put it in quotes'
             ),
         ),
         (
@@ -109,7 +110,10 @@ def metadata(**fields: Any) -> Callable[[Object], Object]:
             workflow(steps([call("a", withItems=[1], withParam="[]")]), shell()),
             "templates.main.steps[0].a: expected one of withItems, withParam, withSequence, got withItems, withParam",
         ),
-        (workflow(dag(call("a", depends="a.Succeeded")), shell()), "templates.main sorting failed: graph with cycle"),
+        (
+            workflow(dag(call("a", depends="a.Succeeded")), shell()),
+            "templates.main sorting failed: graph with cycle: a -> a",
+        ),
         (
             workflow(dag(call("a"), call("b", when="{{tasks.a.status}} == x")), shell()),
             "templates.main.tasks.b failed to resolve {{tasks.a.status}}",

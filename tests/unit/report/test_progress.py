@@ -1,0 +1,111 @@
+"""A job's progress never goes backwards, whatever becomes of its drivers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from voda_flows.objects import Object
+from voda_flows.report.progress import reached
+
+
+def driver(progress: str, phase: str = "Running") -> Object:
+    """A driver's node."""
+    return {"progress": progress, "phase": phase}
+
+
+@pytest.mark.parametrize(
+    ("drivers", "found"),
+    [
+        ([], (0, 0)),
+        ([driver("0/1", "Pending")], (0, 0)),
+        ([driver("46/100")], (46, 100)),
+        # Stopped for a resize: M was lowered, and the next one's is what remained.
+        ([driver("46/46", "Succeeded")], (46, 100)),
+        ([driver("46/46", "Succeeded"), driver("0/1", "Pending")], (46, 100)),
+        ([driver("46/46", "Succeeded"), driver("4/54")], (50, 100)),
+        ([driver("46/46", "Succeeded"), driver("54/54", "Succeeded")], (100, 100)),
+        # Lost at 46, checkpoint at 40: the next one begins there, and nothing is shown twice or taken back.
+        ([driver("46/100", "Failed")], (46, 100)),
+        ([driver("46/100", "Error"), driver("2/60")], (46, 100)),
+        ([driver("46/100", "Error"), driver("10/60")], (50, 100)),
+        ([driver("46/100", "Error"), driver("60/60", "Succeeded")], (60, 100)),
+        ([driver("46/100", "Error"), driver("0/60", "Error"), driver("30/60")], (70, 100)),
+        ([driver("99/99", "Succeeded"), driver("nonsense")], (99, 100)),
+        ([driver("1/1", "Succeeded")], (1, 100)),
+        ([driver("40/100", "Failed"), driver("1/1", "Succeeded"), driver("5/70")], (40, 100)),
+        ([driver("46/46", "Succeeded"), driver("1/1", "Succeeded"), driver("0/54")], (47, 100)),
+    ],
+)
+def test_furthest_point_of_all_drivers_counts(drivers: list[Object], found: tuple[int, int]) -> None:
+    """Of one epoch; a driver that was lost keeps what it had shown, and what is done again is not added to it."""
+    assert reached(drivers, 1) == found
+
+
+def test_nobody_knows_how_much_there_is() -> None:
+    """Without a number of epochs what was done is all that there is, until a driver says more."""
+    assert reached([driver("46/46", "Succeeded")], 0) == (46, 46)
+    assert reached([driver("46/46", "Succeeded"), driver("1/54")], 0) == (47, 100)
+
+
+@dataclass
+class Story:
+    """A job of so many hundredths of an epoch, its checkpoint, and its drivers' nodes."""
+
+    whole: int
+    checkpoint: int = 0
+    nodes: list[Object] = field(default_factory=list)
+    seen: list[float] = field(default_factory=list)
+
+    def show(self, progress: str, phase: str) -> None:
+        """The last driver's node is so now; what is then shown of the job is noted."""
+        self.nodes[-1] = driver(progress, phase)
+        done, total = reached(self.nodes, self.whole / 100)
+        self.seen.append(done / total if total else 0.0)
+
+    def segment(self, steps: int, end: str) -> None:
+        """A driver begins at the checkpoint, goes on for some steps, and is stopped or lost."""
+        remained = self.whole - self.checkpoint
+        self.nodes.append(driver("0/1", "Pending"))
+        for done in range(min(steps, remained - 1) + 1):
+            self.show(f"{done}/{remained}", "Running")
+        if end == "lost":
+            self.show(self.nodes[-1]["progress"], "Error")
+            return
+        self.show(f"{done}/{done}", "Running")
+        self.show(f"{done}/{done}", "Succeeded")
+        self.checkpoint += done
+
+
+@given(
+    whole=st.integers(100, 400),
+    segments=st.lists(st.integers(1, 40), min_size=1, max_size=8),
+)
+def test_progress_never_goes_backwards_over_graceful_resizes(whole: int, segments: list[int]) -> None:
+    """However often a job is stopped and resumed, each look shows at least as much as the one before."""
+    story = Story(whole)
+    for steps in segments:
+        if story.checkpoint < whole - 1:
+            story.segment(steps, "stopped")
+
+    assert story.seen == sorted(story.seen)
+    assert story.seen[-1] == pytest.approx(story.checkpoint / whole)
+
+
+@given(
+    whole=st.integers(100, 400),
+    segments=st.lists(st.integers(0, 40), min_size=1, max_size=8),
+    last=st.integers(1, 40),
+)
+def test_progress_never_goes_backwards_over_losses(whole: int, segments: list[int], last: int) -> None:
+    """Drivers that are lost one after the other take nothing back, and the one that stays is counted from its begin."""
+    story = Story(whole)
+    for steps in segments:
+        story.segment(steps, "lost")
+    story.segment(last, "lost")
+
+    assert story.seen == sorted(story.seen)
+    assert story.seen[-1] == pytest.approx(max(*segments, last) / whole)

@@ -1,0 +1,38 @@
+"""``voda resume``: let a suspended Workflow go on, as ``argo resume`` does."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Unpack
+
+import click
+
+from voda_flows.cli.deeds import Asked, Deed, perform
+from voda_flows.cli.options import JOB, Shared, shared_options
+from voda_flows.cli.verbs import verb
+from voda_flows.local import operations
+from voda_flows.local.argo import operate
+from voda_flows.objects import Object
+
+
+def _check(body: Object) -> object:
+    return operate.resume(body, datetime.now(UTC))
+
+
+_DEED = Deed(verb="resume", done="resumed", check=_check, do=operations.resume)
+
+
+@verb(
+    "voda resume digits",
+    "voda resume --all --since 1h --yes",
+)
+@click.argument("names", type=JOB, metavar="[JOB]...", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="All jobs of the namespace that go on; asks first.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask whether --all is meant.")
+@shared_options(many=True, output=False, filters=True)
+def command(shared: Shared, names: tuple[str, ...], **asked: Unpack[Asked]) -> None:
+    """Resume jobs that were suspended; every open gate of theirs is completed with its defaults.
+
+    A job that waits for GPUs is not started by that: its gate's defaults lead to a new gate, without any pod.
+    """
+    perform(shared, names, _DEED, asked)

@@ -1,0 +1,31 @@
+"""``voda suspend``: start nothing new of a Workflow, as ``argo suspend`` does."""
+
+from __future__ import annotations
+
+from typing import Unpack
+
+import click
+
+from voda_flows.cli.deeds import Asked, Deed, perform
+from voda_flows.cli.options import JOB, Shared, shared_options
+from voda_flows.cli.verbs import verb
+from voda_flows.local import operations
+from voda_flows.local.argo import operate
+
+_DEED = Deed(verb="suspend", done="suspended", check=operate.suspend, do=operations.suspend)
+
+
+@verb(
+    "voda suspend digits",
+    "voda suspend --all --status Queued --yes",
+)
+@click.argument("names", type=JOB, metavar="[JOB]...", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="All jobs of the namespace that go on; asks first.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask whether --all is meant.")
+@shared_options(many=True, output=False, filters=True)
+def command(shared: Shared, names: tuple[str, ...], **asked: Unpack[Asked]) -> None:
+    """Suspend jobs: nothing new of them is started until `voda resume`; what runs goes on.
+
+    A job that waits for GPUs keeps waiting and is given none; one that trains keeps what it has and is not grown.
+    """
+    perform(shared, names, _DEED, asked)

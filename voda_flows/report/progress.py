@@ -1,0 +1,52 @@
+"""How far a job is, so that it never goes backwards: the furthest point that any of its drivers has reached.
+
+In: the nodes of a job's drivers, in order of their start, each with ``N/M`` in hundredths of an epoch: M is what
+remained when its segment began, lowered to N when it ends early (docs/contracts.md, section 3). Out: hundredths done
+and in all. A driver that was lost takes back what it did since its checkpoint, but not what was shown of it: that is
+done again meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from voda_flows.objects import Object
+
+UNITS_PER_EPOCH = 100
+_FAILED = ("Failed", "Error")
+_UNSAID = (0, 1)  # what Argo counts for a pod that has said nothing yet
+
+
+def counts(driver: Object) -> tuple[int, int]:
+    """N and M of one driver, (0, 0) before it said so; one that ended without a step counts as one hundredth."""
+    done, _, total = str(driver.get("progress", "")).partition("/")
+    if not (done.isdigit() and total.isdigit()) or (int(done), int(total)) == _UNSAID:
+        return 0, 0
+    return int(done), int(total)
+
+
+def reached(drivers: Iterable[Object], epochs: float) -> tuple[int, int]:
+    """Hundredths of an epoch done and in all.
+
+    Args:
+        drivers: Nodes, by start.
+        epochs: Epochs asked for, for as long as no driver has said how much there is; 0 where nobody knows.
+
+    Returns:
+        (done, in all); (0, 0) where nothing is known.
+
+    >>> reached([{"progress": "46/46", "phase": "Succeeded"}, {"progress": "4/54", "phase": "Running"}], 1)
+    (50, 100)
+    """
+    asked, nodes = round(epochs * UNITS_PER_EPOCH), list(drivers)
+    best, begin_least, whole = 0, 0, 0
+    for driver in nodes:
+        done, remained = counts(driver)
+        begin = begin_least
+        if done < remained:  # not lowered: it says where it began
+            told = begin_least + remained
+            whole = whole or (asked if abs(told - asked) <= len(nodes) else told)  # each segment rounds
+            begin = max(0, whole - remained)
+        best = max(best, begin + done)
+        begin_least = begin if driver.get("phase") in _FAILED else begin + done
+    return best, max(best, whole or (asked if best else 0))
