@@ -14,7 +14,7 @@ AREA ?= demo
 QUICK ?=
 SPEED ?=
 
-.PHONY: help setup demo test check show render clean
+.PHONY: help setup demo test slow check show render clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ demo: setup ## five elastic jobs on four virtual GPU slots of this machine, live
 
 test: setup ## the fast tests: unit, laws, scenarios, theory, contract, documentation, a short life end to end
 	@$(PY) -m pytest -m "not slow"
+
+slow: setup ## the slow tests: whole lives of jobs in local mode, hurt in several ways
+	@$(PY) -m pytest -m slow
 
 check: setup ## style, types, import layers, Python 3.9 for the runtime, and the tests that take no time
 	@$(VENV)/bin/ruff check --quiet .

@@ -4,7 +4,7 @@ Usage: ``python -m deploy.horovod.build`` with the environment's Python, in the 
 
 Horovod has no wheels, and its last release asks the compiler for C++14 where today's PyTorch needs C++20: the compiler
 is called through ``cxx``, which raises the language level (docs/adr/0001). Horovod's own sources stay as they are; the
-Gloo that it carries is mended in three places by ``repairs`` (docs/adr/0009).
+Gloo that it carries is mended in two places by ``repairs`` (docs/adr/0009).
 A wheel fits one PyTorch, one Python, one platform and one set of repairs, so it is kept under a key of them all. Two
 builds at once are safe: the second waits for the first and takes its wheel; a wheel appears in the cache whole or not
 at all.

@@ -2,7 +2,7 @@
 
 When a rank dies in the middle of a collective, Gloo (as of 2023) can leave another rank waiting for its whole time
 limit, 30 seconds, in ``UnboundBuffer::waitRecv`` or ``waitSend``, although the connection in question has long
-ended. Three places in ``gloo/transport/tcp/pair.cc`` do that; each is mended by a few lines here.
+ended. Two places in ``gloo/transport/tcp/pair.cc`` do that; each is mended by a few lines here.
 
 A repair is a text that occurs exactly once and what takes its place: the source release is pinned by its digest, so
 anything else means that the release is another, and the build stops.
@@ -87,27 +87,6 @@ REPAIRS = (
   if (receiving) {
     receiving->signalException(ex);
   }
-""",
-    ),
-    Repair(
-        path=PAIR,
-        why=(
-            "What is left to send of a buffer that was destroyed stays at the head of its connection's queue: "
-            "nothing behind it is ever sent."
-        ),
-        before="""\
-    buf = NonOwningPtr<UnboundBuffer>(op.ubuf);
-    if (!buf) {
-      return false;
-    }
-""",
-        after="""\
-    buf = NonOwningPtr<UnboundBuffer>(op.ubuf);
-    if (!buf) {
-      signalException(GLOO_ERROR_MSG(
-          "The buffer of a failed operation is gone, closing ", peer_.str()));
-      return false;
-    }
 """,
     ),
 )

@@ -23,7 +23,7 @@ from voda_flows.runtime.session_world import HorovodWorld, WorldBroken
 SIZE = 3
 NUM_ELEMENTS = 1_000_000  # many segments of a ring, so that a crash meets some of them under way
 START_LIMIT_S = 60.0
-FAIL_LIMIT_S = 1.0  # a rank that has not failed by then waits for the stopped one: not the order that is wanted
+FAIL_LIMIT_S = 0.3  # a rank that has not failed by then waits for the stopped one: not the order that is wanted
 LEAVE_LIMIT_S = 15.0  # half of Gloo's own limit
 SETTLE_S = 0.1
 
