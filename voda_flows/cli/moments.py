@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -21,70 +22,18 @@ _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 _PART: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)([smhd])")
 
 
-class Duration(_SecondsType):
-    """Seconds, from text."""
-
-    name = "time"
-
-    def convert(
-        self,
-        value: str | float,
-        param: click.Parameter | None,
-        ctx: click.Context | None,  # noqa: ARG002 - click's
-    ) -> float:
-        """Seconds of ``90``, ``90s``, ``1.5m``, ``2h``, ``1h30m`` or ``3d``.
-
-        Raises:
-            InvalidValue: It is none of these.
-        """
-        if not isinstance(value, str):
-            return float(value)
-        found = duration_s(value)
-        if found is None:
-            raise InvalidValue(f"{_option(param)}: expected a time such as 90s, 5m or 2h, found {value!r}")
-        return found
-
-
-class Since(_SecondsType):
-    """A moment, seconds since the epoch: so long ago, or a time as objects have it."""
-
-    name = "time"
-
-    def convert(
-        self,
-        value: str | float,
-        param: click.Parameter | None,
-        ctx: click.Context | None,  # noqa: ARG002 - click's
-    ) -> float:
-        """The moment of ``2h`` (two hours ago) or ``2026-01-31T10:00:00Z``.
-
-        Raises:
-            InvalidValue: It is neither.
-        """
-        if not isinstance(value, str):
-            return float(value)
-        ago_s, moment_s = duration_s(value), seconds(value)
-        if ago_s is not None:
-            return time.time() - ago_s
-        if moment_s is None:
-            raise InvalidValue(
-                f"{_option(param)}: expected how long ago, such as 90s, 5m or 2h, or 2026-01-31T10:00:00Z, "
-                f"found {value!r}"
-            )
-        return moment_s
-
-
-class Bound(_SecondsType):
-    """Where a span of time begins or ends, seconds since the epoch: a time, a day in UTC, or so long ago.
+class TimeType(_SecondsType):
+    """Seconds, from text.
 
     Args:
-        ends: Whether a day stands for its end, not its beginning.
+        read: Seconds of a text; None where it is of another form.
+        expected: The forms that it may have, for the message about any other.
     """
 
     name = "time"
 
-    def __init__(self, *, ends: bool) -> None:
-        self._ends = ends
+    def __init__(self, read: Callable[[str], float | None], expected: str) -> None:
+        self._read, self._expected = read, expected
 
     def convert(
         self,
@@ -92,22 +41,18 @@ class Bound(_SecondsType):
         param: click.Parameter | None,
         ctx: click.Context | None,  # noqa: ARG002 - click's
     ) -> float:
-        """The moment of ``2026-01-31T10:00:00Z``, ``2026-01-31`` or ``2h`` (two hours ago).
+        """Seconds of a text; defaults that are numbers already stay as they are.
 
         Raises:
-            InvalidValue: It is none of these.
+            InvalidValue: It has none of the forms.
         """
         if not isinstance(value, str):
             return float(value)
-        ago_s, moment_s = duration_s(value), seconds(value)
-        if ago_s is not None:
-            return time.time() - ago_s
-        if moment_s is None:
-            raise InvalidValue(
-                f"{_option(param)}: expected a time such as 2026-01-31T10:00:00Z, a day such as 2026-01-31, or how "
-                f"long ago, such as 2h, found {value!r}"
-            )
-        return moment_s + (_UNIT_S["d"] if self._ends and _DAY.fullmatch(value) else 0.0)
+        found_s = self._read(value)
+        if found_s is None:
+            option = param.opts[-1] if param is not None else "a time"
+            raise InvalidValue(f"{option}: expected {self._expected}, found {value!r}")
+        return found_s
 
 
 def duration_s(text: str) -> float | None:
@@ -123,10 +68,23 @@ def duration_s(text: str) -> float | None:
     return sum(float(number) * _UNIT_S[unit] for number, unit in _PART.findall(text))
 
 
-def _option(param: click.Parameter | None) -> str:
-    """The option's name for messages."""
-    return param.opts[-1] if param is not None else "a time"
+def moment_s(text: str) -> float | None:
+    """Seconds since the epoch of ``2h`` (two hours ago), a time as objects have it, or a day in UTC; else None."""
+    ago_s = duration_s(text)
+    return seconds(text) if ago_s is None else time.time() - ago_s
 
 
-DURATION: Final = Duration()
-SINCE: Final = Since()
+def end_s(text: str) -> float | None:
+    """The same where a day stands for its end."""
+    found_s = moment_s(text)
+    return found_s + _UNIT_S["d"] if found_s is not None and _DAY.fullmatch(text) else found_s
+
+
+_BOUND: Final = "a time such as 2026-01-31T10:00:00Z, a day such as 2026-01-31, or how long ago, such as 2h"
+#: How long something may take.
+DURATION: Final = TimeType(duration_s, "a time such as 90s, 5m or 2h")
+#: From when on something is meant.
+SINCE: Final = TimeType(moment_s, "how long ago, such as 90s, 5m or 2h, or 2026-01-31T10:00:00Z")
+#: Where a span of time begins, and where it ends.
+BEGINNING: Final = TimeType(moment_s, _BOUND)
+END: Final = TimeType(end_s, _BOUND)

@@ -8,7 +8,7 @@ import click
 
 from scheduler_core.errors import InvalidValue
 from voda_flows.cli import columns, output
-from voda_flows.cli.moments import SINCE, Bound
+from voda_flows.cli.moments import BEGINNING, END, SINCE
 from voda_flows.cli.options import JOB, Shared, shared_options
 from voda_flows.cli.verbs import verb
 from voda_flows.report import jobs, table
@@ -29,15 +29,9 @@ from voda_flows.report.times import text
 @click.argument("names", type=JOB, metavar="[JOB]...", nargs=-1)
 @click.option("--since", type=SINCE, metavar="TIME", help="Only what was since, such as 2h, up to now.")
 @click.option(
-    "--from",
-    "from_s",
-    type=Bound(ends=False),
-    metavar="TIME",
-    help="Only what was from then on: a time, or a day (UTC).",
+    "--from", "from_s", type=BEGINNING, metavar="TIME", help="Only what was from then on: a time, or a day (UTC)."
 )
-@click.option(
-    "--to", "to_s", type=Bound(ends=True), metavar="TIME", help="Only what was up to then: a time, or the end of a day."
-)
+@click.option("--to", "to_s", type=END, metavar="TIME", help="Only what was up to then: a time, or the end of a day.")
 @click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Also write a page for a browser there.")
 @shared_options(many=True)
 def command(shared: Shared, names: tuple[str, ...], html: Path | None, **limits: float | None) -> None:
