@@ -30,6 +30,14 @@ def document_step(job: Job, wanted: Wish, now_s: float, start_limit_s: float) ->
         now_s: The moment of the observation.
         start_limit_s: How long a granted worker may take to become ready.
     """
+    # A frozen agent hears no goodbye, and would keep its GPUs for as long as its job goes on without it.
+    stuck = [worker for worker in job.workers if worker.left_s and now_s - worker.left_s >= LEAVE_LIMIT_S]
+    evictions = _evictions(job, stuck, f"done with by its driver {LEAVE_LIMIT_S:.0f} s ago, and still there")
+    return evictions + _live_step(job, wanted, now_s, start_limit_s)
+
+
+def _live_step(job: Job, wanted: Wish, now_s: float, start_limit_s: float) -> list[Action]:
+    """The next step of a job with the workers that train or will."""
     late = [worker for worker in live_workers(job) if _is_late(worker, job, now_s, start_limit_s)]
     if job.phase is JobPhase.STARTING and not job.driver_ready and now_s - (job.granted_s or now_s) >= start_limit_s:
         return _evictions(job, live_workers(job), f"its driver did not come up within {start_limit_s:.0f} s")

@@ -62,6 +62,8 @@ class Worker:
         address: IP address of its pod, empty until known.
         since_s: When it was granted, seconds since the epoch; 0 when only the segment's grant is known.
         done_s: When it ended well (its driver said goodbye, or it was drained), 0 where it did not.
+        left_s: Since when its driver has done with it (gone or given up) though its pod is there and was not told to
+            go; 0 where that is not so.
     """
 
     id: str
@@ -72,6 +74,7 @@ class Worker:
     address: str = ""
     since_s: float = 0.0
     done_s: float = 0.0
+    left_s: float = 0.0
 
     @property
     def number(self) -> int:

@@ -8,6 +8,7 @@ last write.
 from __future__ import annotations
 
 import logging
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -138,6 +139,8 @@ class StoreObserver:
                     worker,
                     since_s=seen.since_s((*segment, worker.id), worker.since_s, now_s),
                     done_s=worker.done_s and seen.since_s((*segment, worker.id, "done"), worker.done_s, now_s),
+                    # No stamp says since when: since this process first saw it.
+                    left_s=worker.left_s and seen.since_s((*segment, worker.id, "left"), math.inf, now_s),
                 )
                 for worker in job.workers
             ),

@@ -19,6 +19,8 @@ ANSWER_LIMIT_S = 0.5
 _MAX_ASKED_AT_ONCE = 16
 #: States of a worker that trains no more.
 _LEAVING = ("draining", "gone", "failed")
+#: Those of a worker of which its driver expects nothing more.
+_LEFT = ("gone", "failed")
 #: States of a driver that trains no more.
 _ENDING = ("stopping", "done", "failed")
 
@@ -50,6 +52,11 @@ class DriverStatus:
     states: Mapping[str, str] = field(default_factory=dict)
     restarts: Mapping[str, int] = field(default_factory=dict)
     ending: bool = False
+
+    @property
+    def left(self) -> frozenset[str]:
+        """Ids of workers that it has done with: their agents should have ended."""
+        return frozenset(worker_id for worker_id, state in self.states.items() if state in _LEFT)
 
 
 class Reports:

@@ -22,6 +22,8 @@ from voda_flows.wire import AllocationDocument, read_document
 #: Failures of workers are told to the core for so long, and so many of them at most.
 _FAILURES_S = 3_600.0
 _FAILURES_MOST = 50
+#: Phases of a pod that runs and was not told to go.
+_UNTOLD = (WorkerPhase.RUNNING, WorkerPhase.READY)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +105,9 @@ def job_of(view: JobView, spec: JobSpec, status: DriverStatus, *, now_s: float, 
         spec=spec,
         phase=_phase(view, said),
         segment=nodes.segment,
-        workers=tuple(_worker(granted, view.pod_by_worker.get(granted.worker.id), said) for granted in nodes.workers),
+        workers=tuple(
+            _worker(granted, view.pod_by_worker.get(granted.worker.id), said, now_s) for granted in nodes.workers
+        ),
         published=tuple(worker.id for worker in document.workers) if document else (),
         generation=document.generation if document else 0,
         acknowledged=said.generation if document else 0,
@@ -161,10 +165,13 @@ def _phase(view: JobView, said: DriverStatus) -> JobPhase:
     return JobPhase.STOPPING if view.document.stop or said.ending else JobPhase.RUNNING
 
 
-def _worker(granted: Granted, pod: Object | None, said: DriverStatus) -> Worker:
+def _worker(granted: Granted, pod: Object | None, said: DriverStatus, now_s: float) -> Worker:
     """A worker by its pod; one that its driver dropped leaves, whatever its pod says: it is no fresh worker."""
+    left_s = 0.0
     if pod is not None:
         phase = pods.worker_phase(pod)
+        if phase in _UNTOLD and granted.worker.id in said.left:
+            left_s = now_s
         if phase is not WorkerPhase.ENDED and granted.worker.id in said.leaving:
             phase = WorkerPhase.LEAVING
         created_s = seconds(pod["metadata"].get("creationTimestamp")) or 0.0
@@ -180,4 +187,5 @@ def _worker(granted: Granted, pod: Object | None, said: DriverStatus) -> Worker:
         address=pods.address(pod) if pod else "",
         since_s=max(granted.since_s, created_s),
         done_s=done_s or 0.0,
+        left_s=left_s,
     )

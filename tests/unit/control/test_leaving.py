@@ -9,7 +9,7 @@ from typing import Any
 
 from scheduler_core.converging.document import LEAVE_LIMIT_S
 from scheduler_core.model.job import JobPhase, WorkerPhase
-from scheduler_core.model.plan import Evict, Release
+from scheduler_core.model.plan import Evict, Publish, Release
 from tests.unit.control.world import World
 from voda_flows.config import Settings
 from voda_flows.control.enforce import StoreEnforcer
@@ -65,6 +65,45 @@ def test_workers_whose_driver_died_before_it_spoke_to_them_are_deleted(tmp_path:
     assert soon == [Release(job_id=job_id, segment=0)]
     assert late == [Evict(job_id=job_id, segment=0, worker_id="w0", reason="its driver ended 30 s ago")]
     assert world.pod("checkpoint")
+
+
+def test_a_frozen_worker_that_its_driver_has_done_with_is_deleted(tmp_path: Path) -> None:
+    """Counted by the scheduler's own clock from when it first sees it; one that is told to go is not told again."""
+    world = World(tmp_path)
+    world.submit("job", min_gpus="1", max_gpus="2")
+    world.cycle()
+    world.run_pods()
+    world.cycle()
+    world.acknowledge()
+    (uid,) = world.drivers.said
+    said = replace(world.drivers.said[uid], leaving=frozenset({"w1"}), states={"w0": "running", "w1": "gone"})
+    world.drivers.said[uid] = said
+    now = [time.time()]
+    world.observer = StoreObserver(world.store, Settings(), world.drivers, clock=lambda: now[0])
+    world.enforcer = StoreEnforcer(world.store, world.observer)
+
+    dropped = world.cycle()
+    world.drivers.said[uid] = replace(said, generation=2)
+    soon = [world.job().workers[1].left_s, *world.cycle()]
+    now[0] += LEAVE_LIMIT_S
+    late = world.cycle()
+
+    job_id = world.job().id
+    assert dropped == [Publish(job_id=job_id, segment=0, generation=2, worker_ids=("w0",))]
+    assert soon == [now[0] - LEAVE_LIMIT_S]
+    reason = "done with by its driver 30 s ago, and still there"
+    assert late == [Evict(job_id=job_id, segment=0, worker_id="w1", reason=reason)]
+    assert [worker.left_s for worker in world.job().workers] == [0.0, 0.0]
+
+
+def test_a_worker_that_still_drains_is_given_its_time(tmp_path: Path) -> None:
+    """Its ranks end at the next step, which may be long; its driver calls it gone when it hears no more of it."""
+    world = trained(tmp_path)
+    (uid,) = world.drivers.said
+    draining = replace(world.drivers.said[uid], leaving=frozenset({"w1"}), states={"w1": "draining"})
+    world.drivers.said[uid] = draining
+
+    assert [worker.left_s for worker in world.job().workers] == [0.0, 0.0]
 
 
 def worker_pod(uid: str, role: str = "worker", **metadata: Any) -> dict[str, Any]:

@@ -329,6 +329,25 @@ def test_workers_that_do_not_leave_with_their_driver_are_deleted(ago_s: float, e
     )
 
 
+@pytest.mark.parametrize("phase", [JobPhase.STARTING, JobPhase.RUNNING, JobPhase.STOPPING, JobPhase.BETWEEN])
+@pytest.mark.parametrize(("ago_s", "evicted"), [(0.0, ()), (29.0, ()), (31.0, ("w1",))])
+def test_a_worker_its_driver_has_done_with_is_deleted_if_it_stays(
+    phase: JobPhase, ago_s: float, evicted: tuple[str, ...]
+) -> None:
+    """A frozen agent hears no goodbye: its GPUs would be held for as long as the job trains without it."""
+    job = running(spec("a", (1, 2)), "n0", "n0", phase=phase, published=("w0",), grow_gate_open=False)
+    left_s = NOW_S - ago_s if ago_s else 0.0
+    leaving = replace(job.workers[1], phase=WorkerPhase.LEAVING, left_s=left_s)
+    stuck = job.replace(workers=(job.workers[0], leaving), stop_written=phase is JobPhase.STOPPING)
+
+    found = planned(seen(cluster(2), stuck), aimed({"a": {"n0": 1}}, stuck))
+
+    assert found == tuple(
+        Evict(job_id="a", segment=0, worker_id=worker, reason="done with by its driver 30 s ago, and still there")
+        for worker in evicted
+    )
+
+
 @pytest.mark.parametrize(
     ("ago_s", "said"),
     [
