@@ -14,7 +14,8 @@ from voda_flows.objects import Object, seconds
 from voda_flows.report import jobs
 from voda_flows.report.jobs import Named
 
-_OPTIONS: Final = "--all, -l, --status, --since"
+#: Options that choose jobs, by the names of their parameters; a verb takes some of them.
+_OPTIONS: Final = {"everything": "--all", "selector": "-l", "status": "--status", "submitted_since": "--since"}
 
 
 def choose(shared: Shared, store: LocalStore, names: Sequence[str], *, everything: bool = False) -> list[Named]:
@@ -34,14 +35,20 @@ def choose(shared: Shared, store: LocalStore, names: Sequence[str], *, everythin
         NotFound: A name that is none.
     """
     if names and (shared.narrows or everything):
-        raise click.UsageError(f"expected names of jobs or options that choose them ({_OPTIONS}), found both")
+        raise click.UsageError(f"expected names of jobs or options that choose them ({_options()}), found both")
     if not (names or shared.narrows or everything):
-        raise click.UsageError(f"expected names of jobs, or options that choose them ({_OPTIONS}); found neither")
+        raise click.UsageError(f"expected names of jobs, or options that choose them ({_options()}); found neither")
     if not names:
         return narrowed(shared, jobs.every(store, shared.namespace, shared.labels))
     found = [jobs.find(store, shared.namespace, name) for name in names]
     once = {(one.workflow["metadata"]["uid"], *(life.name for life in one.lives)): one for one in found}
     return list(once.values())
+
+
+def _options() -> str:
+    """Those of the options that the verb takes."""
+    taken = {parameter.name for parameter in click.get_current_context().command.params}
+    return ", ".join(option for name, option in _OPTIONS.items() if name in taken)
 
 
 def narrowed(shared: Shared, found: Sequence[Named]) -> list[Named]:

@@ -83,7 +83,14 @@ def command(shared: Shared, names: tuple[str, ...], *, follow: bool, since: floa
         shared.warn_if_down()
         _follow(store, shared, names, found, since)
     elif not found:
-        output.story("nothing has happened" if chosen else "no job fits these options")
+        output.story(_nothing(shared, chosen))
+
+
+def _nothing(shared: Shared, chosen: Iterable[Named]) -> str:
+    """Why there is no event."""
+    if chosen:
+        return "nothing has happened"
+    return "no job fits these options" if shared.narrows else "no jobs; submit one with `voda submit FILE`"
 
 
 def _follow(

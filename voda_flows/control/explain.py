@@ -89,7 +89,7 @@ def sentences(view: JobView, seen: Seen) -> list[str]:
     if view.job is None:
         return [f"{label} is refused: {view.refusal}"]
     job = view.job
-    said = [f"{label} {_standing(job, now_s)}."]
+    said = [f"{label} {_standing(view, job, now_s)}."]
     said += _cause(job, seen)
     said += trouble.left_out(job, seen.observation, seen.target)
     said += trouble.fenced(seen.target, now_s)
@@ -114,15 +114,14 @@ def _cause(job: Job, seen: Seen) -> list[str]:
     return []
 
 
-def _standing(job: Job, now_s: float) -> str:
+def _standing(view: JobView, job: Job, now_s: float) -> str:
     """Where it stands and since when."""
     spec = job.spec
     size = in_words(job.held_gpus) + (f" of {spec.min_gpus}..{spec.max_gpus}" if spec.is_elastic else "")
     since = f" {short(now_s - job.granted_s)} ago" if job.granted_s else ""
     match job.phase:
         case JobPhase.QUEUED:
-            waited = short(now_s - spec.submitted_s)
-            return f"waits at its gate (queue {spec.queue}, submitted {waited} ago, segment {job.segment})"
+            return f"waits at its gate ({_gate(job, now_s)})"
         case JobPhase.STARTING:
             return f"starts on {size}, granted{since}"
         case JobPhase.RUNNING:
@@ -131,14 +130,28 @@ def _standing(job: Job, now_s: float) -> str:
         case JobPhase.STOPPING:
             return f"writes a checkpoint and gives back {size}"
         case _:
-            return f"is between two segments, its last one was {job.segment}"
+            return _between(view, job, now_s)
+
+
+def _between(view: JobView, job: Job, now_s: float) -> str:
+    """Where a job stands that neither has GPUs nor may be given any."""
+    if view.nodes.gate_open:
+        return f"is held at its gate ({_gate(job, now_s)})"
+    if job.granted_s is None:
+        return f"is about to come to its gate ({_gate(job, now_s)})"
+    return f"is between two segments, its last one was {job.segment}"
+
+
+def _gate(job: Job, now_s: float) -> str:
+    """Which gate, and for how long."""
+    return f"queue {job.spec.queue}, submitted {short(now_s - job.spec.submitted_s)} ago, segment {job.segment}"
 
 
 def _workers(job: Job, settings: Settings, now_s: float) -> list[str]:
     """Workers that are not warm yet, and since when they are waited for."""
     if not job.is_active:
         return []
-    late = [worker for worker in job.holding if worker.phase is not WorkerPhase.READY]
+    late = [worker for worker in job.holding if worker.phase not in (WorkerPhase.READY, WorkerPhase.LEAVING)]
     if not late:
         return []
     names = ", ".join(f"{worker.id} on {worker.node} ({worker.phase.value})" for worker in late)
@@ -164,7 +177,7 @@ def _limits(view: JobView, job: Job, seen: Seen) -> list[str]:
     if job.retries:
         said.append(f"Its last {job.retries} segments ended without a new checkpoint; see: voda logs.")
     if view.nodes.held:
-        said.append("Its Workflow is suspended or told to stop: its gate is not answered.")
+        said.append("Its Workflow is suspended (see: voda resume) or told to stop: its gate is not answered.")
     return said
 
 

@@ -70,7 +70,7 @@ def read(store: LocalStore, workflow: Object) -> tuple[JobLife, ...]:
 
 
 def workflows(store: LocalStore, namespace: str | None, labels: Selector = EVERYTHING) -> list[Object]:
-    """Workflows in order of creation; those that a CronWorkflow made only in the scheduler's own namespace."""
+    """Workflows in order of creation; the scheduler's own only where its namespace is asked for."""
     found = [workflow for workflow in store.list("Workflow", namespace) if _is_shown(workflow, namespace, labels)]
     return sorted(found, key=_creation)
 
@@ -123,8 +123,10 @@ def _creation(workflow: Object) -> tuple[float, str]:
 
 def _is_shown(workflow: Object, namespace: str | None, labels: Selector) -> bool:
     """Whether a Workflow is among those that people mean by all of them."""
-    own = workflow["metadata"].get("labels") or {}
-    return (namespace == DEFAULT_NAMESPACE or _CRON_LABEL not in own) and labels.fits(own)
+    meta = workflow["metadata"]
+    own = meta.get("labels") or {}
+    is_scheduler = meta["namespace"] == DEFAULT_NAMESPACE and _CRON_LABEL in own
+    return (namespace == DEFAULT_NAMESPACE or not is_scheduler) and labels.fits(own)
 
 
 def _place(workflow: Object) -> tuple[str, str]:

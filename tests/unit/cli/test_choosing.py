@@ -83,3 +83,12 @@ def test_stop_does_nothing_where_one_of_those_named_has_ended(three: World) -> N
     assert three.voda("stop", "digits", "old").code == 4
     assert "shutdown" not in three.store.get("Workflow", "default", "digits")["spec"]
     assert three.voda("stop", "--all", "--yes").out == "digits stopped\nrigid stopped\n"
+
+
+@pytest.mark.parametrize(
+    ("verb", "options"),
+    [("stop", "--all, -l, --status, --since"), ("get", "-l, --status, --since"), ("logs", "-l")],
+)
+def test_only_options_that_the_verb_takes_are_proposed(three: World, verb: str, options: str) -> None:
+    """Of ``logs`` neither --status nor a --since that chooses jobs."""
+    assert f"options that choose them ({options}); found neither" in three.voda(verb).err

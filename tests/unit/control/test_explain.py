@@ -152,3 +152,16 @@ def test_workers_that_die_as_soon_as_they_are_grown_are_told_and_wait(world: Wor
         world.cycle()
         world.acknowledge()
     assert len(world.job().workers) == 3, "nothing is grown meanwhile"
+
+
+def test_a_suspended_job_that_never_ran_is_held_at_its_gate(world: World) -> None:
+    """It had no segment it could be between; what lets it go on is named."""
+    world.submit("digits")
+    world.store.merge_patch("Workflow", "default", "digits", {"spec": {"suspend": True}})
+
+    lines = explain(world.store, Settings(), "digits")
+
+    assert lines[0].startswith("digits/train is held at its gate (queue default, submitted ")
+    assert lines[0].endswith(" ago, segment 0).")
+    assert "Its Workflow is suspended (see: voda resume) or told to stop: its gate is not answered." in lines
+    assert "between two segments" not in "\n".join(lines)
