@@ -1,4 +1,4 @@
-"""``voda cron``: cron workflows, and one of them now."""
+"""``voda cron``: cron workflows, one of them now, and their end."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 
 from scheduler_core.errors import InvalidValue, NotFound
 from voda_flows.cli import columns, following, output
-from voda_flows.cli.names import Named
+from voda_flows.cli.names import NameType
 from voda_flows.cli.options import Shared, shared_options
 from voda_flows.cli.verbs import verb, verb_group
 from voda_flows.config import near_miss
@@ -18,7 +18,7 @@ from voda_flows.local.store import LocalStore
 from voda_flows.objects import WORKFLOW_ENDED, Object, seconds
 from voda_flows.report.times import short, text
 
-CRON = Named("name", "CronWorkflow")
+CRON = NameType("name", "CronWorkflow")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,9 +92,21 @@ def cron_run(context: click.Context, shared: Shared, name: str, *, wait: bool) -
         context.exit(following.wait(store, [made]))
 
 
-@verb_group(("list", cron_list), ("run", cron_run))
+@verb("voda cron delete nightly")
+@click.argument("names", type=CRON, metavar="NAME...", nargs=-1, required=True)
+@shared_options(output=False)
+def cron_delete(shared: Shared, names: tuple[str, ...]) -> None:
+    """Delete cron workflows and the runs they made, as `argo cron delete` does."""
+    store = shared.store()
+    found = [_find(store, shared.namespace or "default", name)["metadata"] for name in dict.fromkeys(names)]
+    for meta in found:
+        store.delete("CronWorkflow", meta["namespace"], meta["name"], uid=meta["uid"])
+        click.echo(f"{meta['name']} deleted")
+
+
+@verb_group(("list", cron_list), ("run", cron_run), ("delete", cron_delete))
 def command() -> None:
-    """Cron workflows: list them, and run one now.
+    """Cron workflows: list them, run one now, delete them.
 
     Schedules are submitted and changed with `voda submit FILE`, as other documents are.
     """

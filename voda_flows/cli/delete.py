@@ -9,7 +9,7 @@ import click
 from scheduler_core.errors import NotFound
 from voda_flows.cli import output
 from voda_flows.cli.choosing import choose, is_confirmed, workflows_of
-from voda_flows.cli.options import JOB, Shared, shared_options
+from voda_flows.cli.options import Shared, all_option, job_names, shared_options, yes_option
 from voda_flows.cli.verbs import verb
 from voda_flows.local.store import LocalStore
 from voda_flows.objects import Object
@@ -30,12 +30,10 @@ class Asked(TypedDict):
     "voda delete -l voda.dev/category=digits --status Succeeded",
     "voda delete --all --since 2h --yes",
 )
-@click.argument("names", type=JOB, metavar="[JOB]...", nargs=-1)
-@click.option(
-    "--all", "everything", is_flag=True, help="All jobs of the namespace that the other options fit; asks first."
-)
+@job_names
+@all_option("All jobs of the namespace that the other options fit; asks first.")
 @click.option("--wait/--no-wait", default=True, show_default=True, help="Return once its processes have ended.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask whether --all is meant.")
+@yes_option
 @shared_options(many=True, output=False, filters=True)
 @click.pass_context
 def command(context: click.Context, shared: Shared, names: tuple[str, ...], **asked: Unpack[Asked]) -> None:

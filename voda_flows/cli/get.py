@@ -11,7 +11,7 @@ import click
 from voda_flows.cli import columns, output, workers
 from voda_flows.cli.choosing import choose, workflows_of
 from voda_flows.cli.drawing import drawing
-from voda_flows.cli.options import JOB, Shared, shared_options
+from voda_flows.cli.options import Shared, job_names, shared_options
 from voda_flows.cli.verbs import verb
 from voda_flows.control.reports import DriverStatus
 from voda_flows.local.store import LocalStore
@@ -31,7 +31,7 @@ from voda_flows.report.times import many, short, text
     "voda get pipeline -o json | jq .status.phase",
     "voda get -l team=vision --status Running,Starting",
 )
-@click.argument("names", type=JOB, metavar="[JOB]...", nargs=-1)
+@job_names
 @shared_options(many=True, filters=True)
 def command(shared: Shared, names: tuple[str, ...]) -> None:
     """Show jobs' lives: phase, GPUs, workers, what each reported last, and everything that happened to it.

@@ -10,7 +10,7 @@ from scheduler_core.errors import NotFound
 from voda_flows.cli import tails
 from voda_flows.cli.choosing import choose
 from voda_flows.cli.moments import SINCE
-from voda_flows.cli.options import JOB, Shared, shared_options
+from voda_flows.cli.options import Shared, job_names, shared_options
 from voda_flows.cli.verbs import verb
 from voda_flows.report.jobs import Named
 
@@ -31,7 +31,7 @@ class Asked(TypedDict):
     "voda logs digits --worker w0 --worker w1 --segment 1",
     "voda logs -l team=vision --since 5m",
 )
-@click.argument("names", type=JOB, metavar="[JOB]...", nargs=-1)
+@job_names
 @click.option("-f", "--follow", is_flag=True, help="Go on until the jobs have ended.")
 @click.option(
     "--worker", "workers", multiple=True, metavar="ID", help="Only this worker, such as w0 (several allowed)."

@@ -26,7 +26,7 @@ LATEST: Final = "@latest"
 PHASES: Final = tuple(COLOURS)
 
 
-class Named(click.types.StringParamType):
+class NameType(click.types.StringParamType):
     """The name of an object, which a shell can complete.
 
     Args:
@@ -125,8 +125,8 @@ def _items(words: Iterable[str], begun: str) -> list[CompletionItem]:
 
 _CHOICES: Final[dict[str, Callable[[], tuple[str, ...]]]] = {"policy": _policies}
 
-JOB: Final = Named("job", "Workflow", (LATEST,))
-NODE: Final = Named("node", "Node")
+JOB: Final = NameType("job", "Workflow", (LATEST,))
+NODE: Final = NameType("node", "Node")
 NAMESPACE: Final = Namespaces()
 STATUS: Final = Phases()
 SETTING: Final = Setting()

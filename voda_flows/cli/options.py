@@ -19,7 +19,7 @@ from voda_flows.local.store import LocalStore
 from voda_flows.selectors import Selector, parse_selector
 from voda_flows.worlds import open_store
 
-__all__ = ["FORMATS", "JOB", "Shared", "home_option", "shared_options"]
+__all__ = ["FORMATS", "JOB", "Shared", "all_option", "home_option", "job_names", "shared_options", "yes_option"]
 
 FORMATS: Final = ("wide", "name", "json", "yaml")
 
@@ -87,6 +87,21 @@ def home_option(command: _Command) -> _Command:
         help="Folder of the local state.",
         callback=lambda _ctx, _param, value: Path(value).expanduser().absolute(),
     )(command)
+
+
+def job_names(command: _Command) -> _Command:
+    """Names of jobs, any number, as ``names``."""
+    return click.argument("names", type=JOB, metavar="[JOB]...", nargs=-1)(command)
+
+
+def all_option(said: str) -> Callable[[_Command], _Command]:
+    """``--all`` instead of names, as ``everything``; its help says which jobs these are."""
+    return click.option("--all", "everything", is_flag=True, help=said)
+
+
+def yes_option(command: _Command) -> _Command:
+    """``--yes``, where ``--all`` asks first."""
+    return click.option("-y", "--yes", is_flag=True, help="Do not ask whether --all is meant.")(command)
 
 
 def shared_options(*, many: bool = False, output: bool = True, filters: bool = False) -> Callable[[_Command], _Command]:

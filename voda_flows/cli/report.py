@@ -9,7 +9,7 @@ import click
 from scheduler_core.errors import InvalidValue
 from voda_flows.cli import columns, output
 from voda_flows.cli.moments import BEGINNING, END, SINCE
-from voda_flows.cli.options import JOB, Shared, shared_options
+from voda_flows.cli.options import Shared, job_names, shared_options
 from voda_flows.cli.verbs import verb
 from voda_flows.report import jobs, table
 from voda_flows.report.gather import gather
@@ -26,7 +26,7 @@ from voda_flows.report.times import text
     "voda report --from 2026-01-31 --to 2026-01-31T12:00:00Z",
     "voda report digits text -o json | jq '.jobs[].numbers'",
 )
-@click.argument("names", type=JOB, metavar="[JOB]...", nargs=-1)
+@job_names
 @click.option("--since", type=SINCE, metavar="TIME", help="Only what was since, such as 2h, up to now.")
 @click.option(
     "--from", "from_s", type=BEGINNING, metavar="TIME", help="Only what was from then on: a time, or a day (UTC)."

@@ -8,7 +8,7 @@ import click
 
 from voda_flows.cli import following, output
 from voda_flows.cli.choosing import choose, is_confirmed, workflows_of
-from voda_flows.cli.options import JOB, Shared, shared_options
+from voda_flows.cli.options import Shared, all_option, job_names, shared_options, yes_option
 from voda_flows.cli.verbs import verb
 from voda_flows.local import operations
 
@@ -27,11 +27,11 @@ class Asked(TypedDict):
     "voda resubmit @latest --wait",
     "voda resubmit --all --status Failed --since 1d --yes -o name",
 )
-@click.argument("names", type=JOB, metavar="[JOB]...", nargs=-1)
-@click.option("--all", "everything", is_flag=True, help="All jobs of the namespace; asks first.")
+@job_names
+@all_option("All jobs of the namespace; asks first.")
 @click.option("--memoized", is_flag=True, help="Keep what succeeded: not supported in local mode, see `voda retry`.")
 @click.option("-w", "--wait", is_flag=True, help="Wait until the new ones have ended; exit 1 when one failed.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask whether --all is meant.")
+@yes_option
 @shared_options(many=True, filters=True)
 @click.pass_context
 def command(context: click.Context, shared: Shared, names: tuple[str, ...], **asked: Unpack[Asked]) -> None:

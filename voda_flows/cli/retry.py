@@ -9,7 +9,7 @@ import click
 
 from voda_flows.cli import following
 from voda_flows.cli.deeds import Asked, Deed, perform
-from voda_flows.cli.options import JOB, Shared, shared_options
+from voda_flows.cli.options import Shared, all_option, job_names, shared_options, yes_option
 from voda_flows.cli.verbs import verb
 from voda_flows.local import operations
 from voda_flows.local.argo import operate
@@ -28,10 +28,10 @@ _DEED = Deed(verb="retry", done="retried", check=_check, do=operations.retry)
     "voda retry @latest --wait",
     "voda retry --all --status Failed --since 1d --yes",
 )
-@click.argument("names", type=JOB, metavar="[JOB]...", nargs=-1)
-@click.option("--all", "everything", is_flag=True, help="All jobs of the namespace that failed; asks first.")
+@job_names
+@all_option("All jobs of the namespace that failed; asks first.")
 @click.option("-w", "--wait", is_flag=True, help="Wait until they have ended again; exit 1 when one failed.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask whether --all is meant.")
+@yes_option
 @shared_options(many=True, output=False, filters=True)
 def command(shared: Shared, names: tuple[str, ...], *, wait: bool, **asked: Unpack[Asked]) -> None:
     """Retry jobs that failed: what failed is forgotten and runs again, what succeeded stays.

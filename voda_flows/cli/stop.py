@@ -10,7 +10,7 @@ import click
 from scheduler_core.errors import Conflict
 from voda_flows.cli import following, output
 from voda_flows.cli.choosing import choose, is_confirmed, workflows_of
-from voda_flows.cli.options import JOB, Shared, shared_options
+from voda_flows.cli.options import Shared, all_option, job_names, shared_options, yes_option
 from voda_flows.cli.verbs import verb
 from voda_flows.objects import WORKFLOW_ENDED, Object
 
@@ -29,11 +29,11 @@ class Asked(TypedDict):
     "voda stop @latest --wait",
     "voda stop --all --status Queued --yes",
 )
-@click.argument("names", type=JOB, metavar="[JOB]...", nargs=-1)
-@click.option("--all", "everything", is_flag=True, help="All jobs of the namespace that go on; asks first.")
+@job_names
+@all_option("All jobs of the namespace that go on; asks first.")
 @click.option("--terminate", is_flag=True, help="Do not run the Workflow's exit handlers either.")
 @click.option("-w", "--wait", is_flag=True, help="Return once its processes have ended.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask whether --all is meant.")
+@yes_option
 @shared_options(many=True, output=False, filters=True)
 @click.pass_context
 def command(context: click.Context, shared: Shared, names: tuple[str, ...], **asked: Unpack[Asked]) -> None:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Unpack
 
-import click
-
 from voda_flows.cli.deeds import Asked, Deed, perform
-from voda_flows.cli.options import JOB, Shared, shared_options
+from voda_flows.cli.options import Shared, all_option, job_names, shared_options, yes_option
 from voda_flows.cli.verbs import verb
 from voda_flows.local import operations
 from voda_flows.local.argo import operate
@@ -19,9 +17,9 @@ _DEED = Deed(verb="suspend", done="suspended", check=operate.suspend, do=operati
     "voda suspend digits",
     "voda suspend --all --status Queued --yes",
 )
-@click.argument("names", type=JOB, metavar="[JOB]...", nargs=-1)
-@click.option("--all", "everything", is_flag=True, help="All jobs of the namespace that go on; asks first.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask whether --all is meant.")
+@job_names
+@all_option("All jobs of the namespace that go on; asks first.")
+@yes_option
 @shared_options(many=True, output=False, filters=True)
 def command(shared: Shared, names: tuple[str, ...], **asked: Unpack[Asked]) -> None:
     """Suspend jobs: nothing new of them is started until `voda resume`; what runs goes on.

@@ -8,7 +8,7 @@ import click
 
 from voda_flows.cli import following
 from voda_flows.cli.deeds import Asked, Deed, perform
-from voda_flows.cli.options import JOB, Shared, shared_options
+from voda_flows.cli.options import Shared, all_option, job_names, shared_options, yes_option
 from voda_flows.cli.verbs import verb
 from voda_flows.local import operations
 from voda_flows.local.argo import operate
@@ -21,10 +21,10 @@ _DEED = Deed(verb="terminate", done="terminated", check=operate.terminate, do=op
     "voda terminate -l voda.dev/category=digits --wait",
     "voda terminate --all --status Queued --yes",
 )
-@click.argument("names", type=JOB, metavar="[JOB]...", nargs=-1)
-@click.option("--all", "everything", is_flag=True, help="All jobs of the namespace that go on; asks first.")
+@job_names
+@all_option("All jobs of the namespace that go on; asks first.")
 @click.option("-w", "--wait", is_flag=True, help="Return once the jobs have ended.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask whether --all is meant.")
+@yes_option
 @shared_options(many=True, output=False, filters=True)
 def command(shared: Shared, names: tuple[str, ...], *, wait: bool, **asked: Unpack[Asked]) -> None:
     """Terminate jobs: they end as Failed at once, and their exit handlers do not run.

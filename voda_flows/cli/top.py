@@ -13,7 +13,7 @@ from voda_flows.cli import columns, output
 from voda_flows.cli.choosing import choose, is_meant
 from voda_flows.cli.load import Load, Meter, Top
 from voda_flows.cli.moments import DURATION
-from voda_flows.cli.options import JOB, Shared, shared_options
+from voda_flows.cli.options import Shared, job_names, shared_options
 from voda_flows.cli.verbs import verb
 from voda_flows.objects import WORKFLOW_ENDED, Object
 from voda_flows.report.jobs import Named
@@ -29,7 +29,7 @@ _USED: Final = ("CPU", "MEMORY", "PROCESSES")
     "voda top digits --once -o wide",
     "voda top -o json | jq '.jobs[].cpu_percent'",
 )
-@click.argument("names", type=JOB, metavar="[JOB]...", nargs=-1)
+@job_names
 @click.option("--once", is_flag=True, help="Show it once and return, also on a terminal.")
 @click.option(
     "--interval",

@@ -7,7 +7,7 @@ import click
 from voda_flows.cli import following, output
 from voda_flows.cli.choosing import choose, workflows_of
 from voda_flows.cli.moments import DURATION
-from voda_flows.cli.options import JOB, Shared, shared_options
+from voda_flows.cli.options import Shared, all_option, job_names, shared_options
 from voda_flows.cli.verbs import verb
 
 
@@ -16,8 +16,8 @@ from voda_flows.cli.verbs import verb
     "voda wait @latest && voda report @latest",
     "voda wait -l team=vision --status Queued,Running",
 )
-@click.argument("names", type=JOB, metavar="[JOB]...", nargs=-1)
-@click.option("--all", "everything", is_flag=True, help="All jobs of the namespace.")
+@job_names
+@all_option("All jobs of the namespace.")
 @click.option(
     "--timeout", type=DURATION, metavar="TIME", help="How long at most, such as 90s, 5m or 2h.  [default: for ever]"
 )

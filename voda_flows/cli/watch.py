@@ -6,7 +6,7 @@ import click
 
 from voda_flows.cli import following, screen
 from voda_flows.cli.choosing import choose, is_meant, workflows_of
-from voda_flows.cli.options import JOB, Shared, shared_options
+from voda_flows.cli.options import Shared, job_names, shared_options
 from voda_flows.cli.verbs import verb
 
 
@@ -16,7 +16,7 @@ from voda_flows.cli.verbs import verb
     "voda watch -A --once",
     "voda watch --status Queued,Starting,Running --once",
 )
-@click.argument("names", type=JOB, metavar="[JOB]...", nargs=-1)
+@job_names
 @click.option("--once", is_flag=True, help="Show it once and return.")
 @shared_options(many=True, output=False, filters=True)
 def command(shared: Shared, names: tuple[str, ...], *, once: bool) -> None:
