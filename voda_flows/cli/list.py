@@ -14,7 +14,7 @@ from voda_flows.report.jobs import Named
 from voda_flows.report.lives import JobLife
 from voda_flows.report.times import short
 
-_HEADERS = ["NAME", "STATUS", "GPUS", "PROGRESS", "WAITED", "AGE"]
+_HEADERS = ["NAME", "STATUS", "GPUS", "PROGRESS", "WAITED", "AGE", "DURATION"]
 _WIDE = ["QUEUE", "PRIORITY", "NODES", "SEGMENT", "MESSAGE"]
 
 
@@ -58,6 +58,7 @@ def _row(life: JobLife, now_s: float, shared: Shared) -> list[str]:
         life.has_of_asked,
         f"{life.fraction:.0%}",
         short(life.waited_s(now_s)),
+        short(now_s - life.submitted_s),
         short((life.ended_s or now_s) - life.submitted_s),
     ]
     if shared.output == "wide":
@@ -71,7 +72,7 @@ def _plain(workflow: Object, now_s: float, shared: Shared) -> list[str]:
     """The line of a Workflow that has no job in the queue (yet)."""
     meta, status = workflow["metadata"], workflow.get("status") or {}
     started_s = seconds(meta["creationTimestamp"]) or now_s
-    age = short((seconds(status.get("finishedAt")) or now_s) - started_s)
-    row = [meta["name"], status.get("phase") or "Pending", "", status.get("progress", ""), "", age]
+    age, duration = short(now_s - started_s), short((seconds(status.get("finishedAt")) or now_s) - started_s)
+    row = [meta["name"], status.get("phase") or "Pending", "", status.get("progress", ""), "", age, duration]
     row += ["", "", "", "", status.get("message", "")] if shared.output == "wide" else []
     return ([meta["namespace"]] if shared.namespace is None else []) + row

@@ -35,7 +35,7 @@ VERBS = {
     "top": "Show what nodes and jobs use: GPU slots, CPU, memory, samples.",
     "queue": "List waiting jobs in the order in which they will be served.",
     "explain": "Say why a job waits, or why it has what it has.",
-    "cron": "List cron workflows, and run one now.",
+    "cron": "List cron workflows, run one now, delete them.",
     "report": "Sum up what jobs did: a table, a page, a record.",
     "completion": "Print what makes a shell complete.",
     "version": "Print versions.",

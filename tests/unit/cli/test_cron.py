@@ -86,5 +86,36 @@ def test_help_of_the_group_and_of_its_members_have_examples(world: World) -> Non
     """The group shows all of them, each member its own."""
     cron(world, "nightly")
 
-    assert world.voda("cron", "--help").out.count("\n  voda cron ") == 4
+    assert world.voda("cron", "--help").out.count("\n  voda cron ") == 5
     assert world.voda("cron", "run", "--help").out.count("\n  voda cron run nightly") == 2
+
+
+def test_runs_are_jobs_as_others_but_for_the_scheduler_s_own(world: World) -> None:
+    """They are listed and may be the latest; the scheduler's are seen where its namespace is asked for."""
+    cron(world, "nightly")
+    made = world.voda("cron", "run", "nightly", "-o", "name").out
+    meta = {"name": "voda-scheduler-1", "namespace": "voda", "labels": {LABEL: "voda-scheduler"}}
+    world.store.create({"kind": "Workflow", "metadata": meta, "spec": {}})
+
+    assert world.voda("list", "-o", "name").out == made
+    assert world.voda("list", "-A", "-o", "name").out == made
+    assert world.voda("get", "@latest", "-o", "name").out == made
+    assert world.voda("list", "-n", "voda", "-o", "name").out == "voda-scheduler-1\n"
+
+
+def test_delete_ends_the_schedule_and_its_runs(world: World) -> None:
+    """Several at once; one that is not there is exit 3, and nothing is deleted."""
+    cron(world, "nightly")
+    cron(world, "yearly")
+    run = world.voda("cron", "run", "nightly", "-o", "name").out
+
+    missing = world.voda("cron", "delete", "nightly", "yaerly")
+    kept = world.voda("cron", "list", "-o", "name").out
+    said = world.voda("cron", "delete", "nightly", "yearly")
+
+    assert (missing.code, missing.out, kept) == (3, "", "nightly\nyearly\n")
+    assert "did you mean 'yearly'?" in missing.err
+    assert (said.code, said.out) == (0, "nightly deleted\nyearly deleted\n")
+    assert world.voda("cron", "list", "-o", "name").out == ""
+    left = [body["metadata"] for body in world.store.list("Workflow")]
+    assert [(meta["name"], "deletionTimestamp" in meta) for meta in left] == [(run.strip(), True)]

@@ -51,6 +51,17 @@ def test_list_has_a_line_per_job(world: World) -> None:
     ]
 
 
+def test_list_tells_age_and_duration_apart(world: World) -> None:
+    """As kubectl and argo do: the age of a job goes on after its end, its duration does not."""
+    world.add(Building(name="old").grant(1, ("w0", "n0")).publish("w0").finish(65))
+
+    header, row = (line.split() for line in world.voda("list").out.splitlines())
+    told = dict(zip(header, row, strict=True))
+
+    assert told["DURATION"] == "1m05s"
+    assert told["AGE"] not in ("1m05s", "-")
+
+
 def test_list_filters_by_phase_label_and_namespace(world: World) -> None:
     """--status, -l and -n narrow the list; -o name prints names alone."""
     world.add(running())
@@ -167,7 +178,14 @@ def test_who_waits_in_vain_is_told(world: World, verb: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [("--nodes", "2xx"), ("--set", "foo=1"), ("--set", "policy"), ("--set", "decide_interval_s=soon")]
+    "wrong",
+    [
+        ("--nodes", "2xx"),
+        ("--set", "foo=1"),
+        ("--set", "policy"),
+        ("--set", "policy=nope"),
+        ("--set", "decide_interval_s=soon"),
+    ],
 )
 def test_a_wrong_option_of_up_leaves_no_world_behind(tmp_path: Path, world: World, wrong: tuple[str, str]) -> None:
     """Exit 2, and what follows still says that nothing was started."""

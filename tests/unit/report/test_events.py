@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.unit.report.five_jobs import act, decision, five_jobs
@@ -12,6 +14,9 @@ from voda_flows.report.history import decisions, words
 from voda_flows.report.lives import lives
 from voda_flows.report.record import Record, Sources, document, record
 from voda_flows.report.summary import Summary
+
+
+CONTRACTS = Path(__file__).resolve().parents[3] / "docs" / "contracts.md"
 
 
 def of(*jobs: Building, now: float = 100.0, rounds: tuple[dict[str, object], ...] = ()) -> Record:
@@ -262,6 +267,18 @@ def test_the_record_as_json_has_everything_and_no_surprises() -> None:
     assert made["nodes"] == [{"name": name, "slots": 2, "from_s": None, "to_s": None} for name in ("n0", "n1")]
     assert sorted(made["statistics"]) == ["jct_s", "preempted_s", "queue_s", "starting_s", "training_s"]
     assert {"label", "phase", "events", "numbers", "reports", "segments", "asked"} <= set(made["jobs"][0])
+
+
+def test_every_key_of_the_record_is_in_the_contracts() -> None:
+    """Readers rely on what section 10 says: a key that is added is written there."""
+    made = document(five_jobs())
+    job = made["jobs"][0]
+    segment = job["segments"][0]
+    parts = (made, *made["nodes"], job, segment, *segment["holdings"], *job["events"], job["numbers"])
+    keys = {key for part in parts for key in part} | set(made["statistics"]) | set(made["statistics"]["jct_s"])
+    section = CONTRACTS.read_text(encoding="utf-8").partition("\n## 10. ")[2].partition("\n## ")[0]
+
+    assert sorted(key for key in keys if f"`{key}`" not in section) == []
 
 
 @pytest.mark.parametrize(
