@@ -15,7 +15,6 @@ from voda_flows.report.lives import lives
 from voda_flows.report.record import Record, Sources, document, record
 from voda_flows.report.summary import Summary
 
-
 CONTRACTS = Path(__file__).resolve().parents[3] / "docs" / "contracts.md"
 
 
