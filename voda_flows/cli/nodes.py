@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import click
 
+from scheduler_core.errors import NotFound
 from voda_flows.cli import columns, output, snapshot
 from voda_flows.cli.names import NODE
 from voda_flows.cli.options import Shared, shared_options
 from voda_flows.cli.verbs import verb
+from voda_flows.config import near_miss
+from voda_flows.local.store import LocalStore
+from voda_flows.objects import Object
 
 
 @verb(
@@ -19,7 +23,7 @@ from voda_flows.cli.verbs import verb
 def command(shared: Shared, names: tuple[str, ...]) -> None:
     """List nodes: how many GPU slots each has, how many are free, and which job holds the others."""
     store = shared.store()
-    nodes = [store.get("Node", "", name) for name in names] or store.list("Node")
+    nodes = [_find(store, name) for name in names] or store.list("Node")
     if shared.output in ("name", "json", "yaml"):
         output.objects(nodes, shared.output)
         return
@@ -34,3 +38,12 @@ def command(shared: Shared, names: tuple[str, ...]) -> None:
         for row, view in zip(rows, views, strict=True):
             row.append(",".join(f"{key}={value}" for key, value in sorted(view.labels.items())))
     columns.show(headers, rows)
+
+
+def _find(store: LocalStore, name: str) -> Object:
+    """A node, or which one was probably meant."""
+    try:
+        return store.get("Node", "", name)
+    except NotFound as wrong:
+        known = [node["metadata"]["name"] for node in store.list("Node")]
+        raise NotFound(f"no node {name!r}{near_miss(name, known) if known else '; there is none'}") from wrong

@@ -300,6 +300,13 @@ def test_delete_waits_for_nobody_where_nothing_runs_jobs(world: World) -> None:
     assert "deletionTimestamp" in world.store.get("Workflow", "default", "digits")["metadata"]
 
 
+def test_a_node_that_is_not_there_is_answered_with_those_that_are(world: World) -> None:
+    """Exit 3, as for jobs."""
+    said = world.voda("nodes", "nn0")
+
+    assert (said.code, said.out, said.err) == (3, "", "error: no node 'nn0'; did you mean 'n0'?\n")
+
+
 def test_nodes_show_who_holds_their_slots(world: World) -> None:
     """A slot is free or held by a job, by the job's name."""
     world.add(running())
