@@ -21,6 +21,10 @@ DEFAULT_NAMESPACE = "voda"
 NAMESPACE_VARIABLE = "VODA_SCHEDULER_NAMESPACE"
 #: A search for the jobs that make a policy fail takes a limit and a half a round, and the Lease runs out after 15 s.
 _POLICY_LIMIT_S = 6.0
+#: Characters of a bad value that a message shows.
+_SHOWN = 200
+#: Digits of a whole number; far beyond any that makes sense, far below what Python refuses to read.
+_DIGITS = 18
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +94,8 @@ class Settings:
             try:
                 parsed[key] = _READERS.get(key, _word)(text)
             except ValueError as fault:
-                raise InvalidValue(f"{where}: setting {key!r}: expected {fault}, got {text!r}") from fault
+                found = text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
+                raise InvalidValue(f"{where}: setting {key!r}: expected {fault}, got {found!r}") from fault
         return cls(**parsed)
 
 
@@ -135,7 +140,7 @@ def _policy_limit(text: str) -> float:
 
 
 def _count(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and int(text) > 0):
+    if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS and int(text) > 0):
         raise ValueError("a whole number >= 1")
     return int(text)
 
@@ -152,33 +157,44 @@ def _list(text: str) -> tuple[str, ...]:
 
 def _classes(text: str) -> Mapping[str, int]:
     expected = 'a JSON object of whole numbers by name, e.g. {"urgent": 1000}'
-    try:
-        value = json.loads(text)
-    except json.JSONDecodeError as fault:
-        raise ValueError(expected) from fault
-    if not isinstance(value, dict) or not all(type(number) is int for number in value.values()):
+    value = _json(text, expected)
+    if not isinstance(value, dict) or not all(_is_whole(number) for number in value.values()):
         raise ValueError(expected)
     return MappingProxyType(value)
 
 
 def _queues(text: str) -> Mapping[str, Queue]:
     expected = 'a JSON object by name, e.g. {"default": {}, "lab": {"namespaces": ["a"], "max_priority": 0}}'
-    try:
-        value = json.loads(text)
-        queues = {
-            name: Queue(
-                name=name,
-                nominal_gpus={kind: int(gpus) for kind, gpus in row.pop("nominal_gpus", {}).items()},
-                namespaces=tuple(row.pop("namespaces", ())),
-                max_priority=row.pop("max_priority", None),
-            )
-            for name, row in value.items()
-        }
-    except (ValueError, TypeError, AttributeError) as fault:
-        raise ValueError(expected) from fault
-    if not queues or any(value.values()):
+    value = _json(text, expected)
+    if not isinstance(value, dict) or not value or not all(isinstance(row, dict) for row in value.values()):
+        raise ValueError(expected)
+    return {name: _queue(name, row, expected) for name, row in value.items()}
+
+
+def _queue(name: str, row: Mapping[str, Any], expected: str) -> Queue:
+    """One queue; what is of another kind than it should be would break rounds later, or mean something else."""
+    gpus, namespaces, most = row.get("nominal_gpus", {}), row.get("namespaces", []), row.get("max_priority")
+    if not row.keys() <= {"nominal_gpus", "namespaces", "max_priority"}:
         raise ValueError(f"{expected} (each with nominal_gpus, namespaces, max_priority only)")
-    return queues
+    if not isinstance(gpus, dict) or not all(_is_whole(count) and count >= 0 for count in gpus.values()):
+        raise ValueError(f"{expected} (nominal_gpus of {name!r} are whole numbers >= 0 by GPU type)")
+    if not isinstance(namespaces, list) or not all(isinstance(one, str) for one in namespaces):
+        raise ValueError(f"{expected} (namespaces of {name!r} are a list of names)")
+    if most is not None and not _is_whole(most):
+        raise ValueError(f"{expected} (max_priority of {name!r} is a whole number)")
+    return Queue(name=name, nominal_gpus=gpus, namespaces=tuple(namespaces), max_priority=most)
+
+
+def _is_whole(value: object) -> bool:
+    return type(value) is int  # True is an int too
+
+
+def _json(text: str, expected: str) -> object:
+    try:
+        found: object = json.loads(text)
+    except (ValueError, RecursionError) as fault:  # ValueError: also of numbers with thousands of digits
+        raise ValueError(expected) from fault
+    return found
 
 
 _READERS: Mapping[str, Callable[[str], Any]] = {

@@ -1,10 +1,11 @@
-"""The scheduler's settings in their ConfigMap: read again when that changes, read once, written."""
+"""The scheduler's settings in their ConfigMap: read again when that changes, read once, checked, written."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from scheduler_core.errors import Conflict, NotFound
+from scheduler_core.allocate.registry import policy_names
+from scheduler_core.errors import Conflict, InvalidValue, NotFound
 from voda_flows.config import CONFIG_MAP, DEFAULT_NAMESPACE, Settings
 from voda_flows.store import ObjectStore
 
@@ -48,6 +49,21 @@ def settings(store: ObjectStore) -> Settings:
     return SettingsSource(store, DEFAULT_NAMESPACE).changed() or Settings()
 
 
+def check(values: Mapping[str, str], *, where: str) -> None:
+    """Whether somebody may set these. A policy that is not there is fenced when it is read, and refused here.
+
+    Args:
+        values: Text by name.
+        where: What the values come from, for messages.
+
+    Raises:
+        InvalidValue: A setting or its value is none.
+    """
+    policy = Settings.from_strings(values, where=where).policy
+    if "policy" in values and policy not in (known := policy_names()):
+        raise InvalidValue(f"{where}: setting 'policy': expected one of {', '.join(known)}, got {policy!r}")
+
+
 def configure(store: ObjectStore, values: Mapping[str, str], *, where: str) -> None:
     """Write settings; those that are not named stay as they are.
 
@@ -57,17 +73,17 @@ def configure(store: ObjectStore, values: Mapping[str, str], *, where: str) -> N
         where: What the values come from, for messages.
 
     Raises:
-        InvalidValue: A setting or its value is none.
+        InvalidValue: A setting or its value is none, or one that is there already and not set anew.
     """
     if not values:
         return
+    check(values, where=where)
     meta = {"namespace": DEFAULT_NAMESPACE, "name": CONFIG_MAP}
     try:
         old = store.get("ConfigMap", DEFAULT_NAMESPACE, CONFIG_MAP).get("data") or {}
-        Settings.from_strings({**old, **values}, where=where)
+        Settings.from_strings({**old, **values})
         store.merge_patch("ConfigMap", DEFAULT_NAMESPACE, CONFIG_MAP, {"data": dict(values)})
     except NotFound:
-        Settings.from_strings(values, where=where)
         try:
             store.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": dict(values)})
         except Conflict:  # somebody else made it meanwhile

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from scheduler_core.errors import InvalidValue
 from scheduler_core.model.queue import Queue
 from voda_flows.config import Settings
+from voda_flows.control.settings import configure, settings
+from voda_flows.local.store import LocalStore
 
 
 def test_what_is_not_set_keeps_its_default() -> None:
@@ -49,6 +53,17 @@ def test_text_becomes_values() -> None:
         ({"priority_classes": '{"high": "x"}'}, "expected a JSON object of whole numbers by name"),
         ({"queues": '{"a": {"nominal": {}}}'}, "each with nominal_gpus, namespaces, max_priority only"),
         ({"queues": "[]"}, "expected a JSON object by name"),
+        ({"queues": '{"a": {"max_priority": "high"}}'}, "expected a JSON object by name"),
+        ({"queues": '{"a": {"max_priority": true}}'}, "expected a JSON object by name"),
+        ({"queues": '{"a": {"namespaces": "lab"}}'}, "expected a JSON object by name"),
+        ({"queues": '{"a": {"namespaces": [1]}}'}, "expected a JSON object by name"),
+        ({"queues": '{"a": {"nominal_gpus": {"a100": -1}}}'}, "expected a JSON object by name"),
+        ({"queues": '{"a": {"nominal_gpus": {"a100": 1.5}}}'}, "expected a JSON object by name"),
+        ({"queues": '{"a": {"nominal_gpus": 4}}'}, "expected a JSON object by name"),
+        ({"queues": "[" * 200_000}, "expected a JSON object by name"),
+        ({"priority_classes": "[" * 200_000}, "expected a JSON object of whole numbers by name"),
+        ({"priority_classes": '{"a": ' + "9" * 5_000 + "}"}, "expected a JSON object of whole numbers by name"),
+        ({"segments_limit": "9" * 5_000}, "expected a whole number >= 1"),
     ],
 )
 def test_a_bad_setting_is_refused_by_name(values: dict[str, str], says: str) -> None:
@@ -57,3 +72,28 @@ def test_a_bad_setting_is_refused_by_name(values: dict[str, str], says: str) -> 
         Settings.from_strings(values)
 
     assert says in str(refused.value)
+
+
+def test_an_unknown_policy_is_refused_where_it_is_set(tmp_path: Path) -> None:
+    """Read from the ConfigMap it is fenced, and says so; but nobody should come to write it there."""
+    store = LocalStore(tmp_path)
+    says = "^--set: setting 'policy': expected one of elastic_fifo, fifo, got 'elastic-fifo'$"
+    with pytest.raises(InvalidValue, match=says):
+        configure(store, {"policy": "elastic-fifo"}, where="--set")
+
+    assert store.list("ConfigMap") == []
+    configure(store, {"policy": "fifo"}, where="--set")
+    assert settings(store).policy == "fifo"
+
+
+def test_what_was_wrong_before_is_not_laid_to_who_sets_something_else(tmp_path: Path) -> None:
+    """The message says where the fault stands; setting that very key right cures it."""
+    store = LocalStore(tmp_path)
+    configure(store, {"segments_limit": "5"}, where="--set")
+    store.merge_patch("ConfigMap", "voda", "voda-config", {"data": {"records": "none"}})
+
+    with pytest.raises(InvalidValue, match=r"^ConfigMap voda-config: setting 'records': expected a"):
+        configure(store, {"segments_limit": "6"}, where="--set")
+    configure(store, {"records": "7"}, where="--set")
+
+    assert (settings(store).segments_limit, settings(store).records) == (5, 7)
