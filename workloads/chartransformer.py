@@ -5,11 +5,10 @@ By itself: `python -m workloads.chartransformer --epochs 2`. As a job: the same 
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
 import sysconfig
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -60,18 +59,6 @@ class Args:
     """of the initial weights, the order of windows, and dropout"""
 
 
-def parse(argv: list[str]) -> Args:
-    """Command line to Args: one option per field."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-    for field in fields(Args):
-        option = f"--{field.name.replace('_', '-')}"
-        if field.default is False:
-            parser.add_argument(option, action="store_true")
-        else:
-            parser.add_argument(option, type=type(field.default), default=field.default)
-    return Args(**vars(parser.parse_args(argv)))
-
-
 def load(text_bytes: int, context: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Training and validation windows (n, context + 1): a window's last `context` characters are its targets."""
     text = bytearray()
@@ -116,7 +103,7 @@ def loss_of(model: nn.Module, windows: torch.Tensor) -> torch.Tensor:
 
 def main(argv: list[str]) -> dict[str, object]:
     """Train; returns the last epoch's report row."""
-    args = parse(argv)
+    args = session.arguments(Args, argv, __doc__)
     device = session.device()
     training, validation = (windows.to(device) for windows in load(args.text_bytes, args.context))
 

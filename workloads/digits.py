@@ -5,10 +5,8 @@ By itself: `python -m workloads.digits --epochs 10`. As a job: the same command 
 
 from __future__ import annotations
 
-import argparse
 import sys
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 import torch
 from sklearn.datasets import load_digits
@@ -16,9 +14,6 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 
 from voda_flows.runtime import session
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 VALIDATION = 360  # of 1797 scans, about a fifth
 SPLIT_SEED = 20260131  # the split never changes, or runs could not be compared
@@ -55,18 +50,6 @@ class Args:
     """of the initial weights, the order of samples, and dropout"""
 
 
-def parse(argv: list[str]) -> Args:
-    """Command line to Args: one option per field."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-    for field in fields(Args):
-        kind: Callable[[str], object] = type(field.default)
-        if field.default is False:
-            parser.add_argument(f"--{field.name.replace('_', '-')}", action="store_true")
-        else:
-            parser.add_argument(f"--{field.name.replace('_', '-')}", type=kind, default=field.default)
-    return Args(**vars(parser.parse_args(argv)))
-
-
 def load() -> tuple[tuple[torch.Tensor, torch.Tensor], tuple[torch.Tensor, torch.Tensor]]:
     """Training and validation set: images (n, 1, 8, 8) in 0..1 and labels (n)."""
     bunch = load_digits()
@@ -94,7 +77,7 @@ def build(width: int) -> nn.Module:
 
 def main(argv: list[str]) -> dict[str, object]:
     """Train; returns the last epoch's report row."""
-    args = parse(argv)
+    args = session.arguments(Args, argv, __doc__)
     device = session.device()
     (images, labels), (val_images, val_labels) = (tuple(t.to(device) for t in part) for part in load())
 

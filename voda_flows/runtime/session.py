@@ -31,6 +31,7 @@ import os
 from typing import TYPE_CHECKING, Callable, TypeVar
 
 from voda_flows.runtime.sampler import Sampler
+from voda_flows.runtime.session_arguments import arguments
 from voda_flows.runtime.session_link import open_link
 from voda_flows.runtime.session_loop import Session
 from voda_flows.runtime.session_options import Options
@@ -51,6 +52,7 @@ __all__ = [
     "Sampler",
     "State",
     "Stateful",
+    "arguments",
     "average_gradients",
     "commit",
     "device",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 import torch
 
+from voda_flows.runtime import session
 from workloads import chartransformer, digits
 
 if TYPE_CHECKING:
@@ -88,8 +89,8 @@ def test_every_option_is_documented(workload: ModuleType) -> None:
     argv = [word for option in options for word in (option, "sqrt" if option == "--scale-lr" else "8")]
 
     assert documented == [field.name for field in fields(workload.Args)]
-    assert workload.parse([*argv, "--measure-gradient"]).measure_gradient
-    assert workload.parse(argv).batch == 8
+    assert session.arguments(workload.Args, [*argv, "--measure-gradient"]).measure_gradient
+    assert session.arguments(workload.Args, argv).batch == 8
 
 
 @pytest.mark.parametrize("workload", [digits, chartransformer])
