@@ -66,27 +66,30 @@ def go_on(search: Search, tries: Tries[T]) -> Search | Found[T] | Uncured:
     """
     while tries.has_time():
         search = _among(search, tries.jobs)
-        served = _next_served(search, tries.jobs)
-        try:
-            result, fault = tries.attempt(served), ""
-        except Exception as broken:  # noqa: BLE001  # a stage is foreign code and may raise anything
-            result, fault = None, fault_text(broken)
-        if not search.works_alone:
-            if fault:
-                return Uncured()
-            search = replace(search, works_alone=True, suspects=tuple(tries.jobs))
-        elif search.suspects:
-            search = _halved(search, fault)
-        elif result is not None:
-            return Found(result=result, search=search)
-        else:
-            unknown = _unknown(search, tries.jobs)
-            if not unknown:
-                return Uncured()
-            search = replace(search, suspects=unknown)
+        step = _after_try(search, tries)
+        if not isinstance(step, Search):
+            return step
+        search = step
         if len(tries.jobs) > 1 and set(tries.jobs) == set(search.guilty):
             return Uncured()
     return search
+
+
+def _after_try(search: Search, tries: Tries[T]) -> Search | Found[T] | Uncured:
+    """What is known after one more try."""
+    served = _next_served(search, tries.jobs)
+    try:
+        result, fault = tries.attempt(served), ""
+    except Exception as broken:  # noqa: BLE001  # a stage is foreign code and may raise anything
+        result, fault = None, fault_text(broken)
+    if not search.works_alone:
+        return Uncured() if fault else replace(search, works_alone=True, suspects=tuple(tries.jobs))
+    if search.suspects:
+        return _halved(search, fault)
+    if result is not None:
+        return Found(result=result, search=search)
+    unknown = _unknown(search, tries.jobs)
+    return replace(search, suspects=unknown) if unknown else Uncured()
 
 
 def _among(search: Search, jobs: Collection[str]) -> Search:
