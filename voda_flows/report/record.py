@@ -16,7 +16,7 @@ from voda_flows.report.files import SegmentFiles
 from voda_flows.report.lives import Holding, JobLife
 from voda_flows.report.slots import with_slots
 from voda_flows.report.span import EVERYTHING, Span, files_until, until
-from voda_flows.report.statistics import statistics
+from voda_flows.report.statistics import Distribution, statistics
 from voda_flows.report.story import story
 from voda_flows.report.summary import Summary, summary
 
@@ -116,6 +116,10 @@ class Record:
         waits = (wait for job in self.jobs for wait in job.life.waits(self.taken_s))
         return self._counts((from_s, to_s, 1) for from_s, to_s in waits)
 
+    def statistics(self) -> Mapping[str, Distribution]:
+        """How long jobs took that succeeded in the span, by the names of ``statistics.TIMES``."""
+        return statistics([job.numbers for job in self.ended])
+
     def _counts(self, spans: Iterable[tuple[float, float | None, int]]) -> tuple[tuple[float, int], ...]:
         """Sums over time of what was there from when to when."""
         begins_s, changes = self.from_s, Counter({self.from_s: 0})
@@ -176,7 +180,7 @@ def document(made: Record) -> Object:
         "to_s": made.to_s,
         "slots": made.slots,
         "utilisation": round(made.utilisation, 4),
-        "statistics": {name: asdict(one) for name, one in statistics(made.ended).items()},
+        "statistics": {name: asdict(one) for name, one in made.statistics().items()},
         "busy": [list(step) for step in made.busy()],
         "waiting": [list(step) for step in made.waiting()],
         "nodes": [asdict(node) for node in made.nodes],

@@ -11,10 +11,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from voda_flows.report.record import JobRecord
+from voda_flows.report.summary import Summary
 
 #: What is summed up, as fields of ``summary.Summary``, and its name for people.
 TIMES: Final = {
@@ -63,11 +62,11 @@ def distribution(values: Iterable[float]) -> Distribution | None:
     )
 
 
-def statistics(jobs: Sequence[JobRecord]) -> Mapping[str, Distribution]:
+def statistics(summaries: Sequence[Summary]) -> Mapping[str, Distribution]:
     """How long jobs took, by the names of ``TIMES``.
 
     Args:
-        jobs: Jobs that ended; empty for an empty result.
+        summaries: The numbers of jobs that ended; empty for an empty result.
     """
-    found = {name: distribution(getattr(job.numbers, name) for job in jobs) for name in TIMES}
+    found = {name: distribution(getattr(one, name) for one in summaries) for name in TIMES}
     return {name: one for name, one in found.items() if one is not None}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from voda_flows.report.record import JobRecord, Record
-from voda_flows.report.statistics import TIMES, statistics
+from voda_flows.report.statistics import TIMES
 from voda_flows.report.times import short
 
 _LAST = ("JCT", "RESIZES", "STOOD STILL", "STEPS LOST", "LAST METRIC")
@@ -34,7 +34,7 @@ def times(made: Record) -> list[list[str]]:
     """How long the jobs took that succeeded: mean, median, 95th percentile and longest, a line per part."""
     return [
         [TIMES[name], short(one.mean), short(one.median), short(one.p95), short(one.longest)]
-        for name, one in statistics(made.ended).items()
+        for name, one in made.statistics().items()
     ]
 
 
