@@ -16,7 +16,7 @@ from voda_flows.cli import following, output
 from voda_flows.cli.choosing import choose
 from voda_flows.cli.columns import click_width, cut
 from voda_flows.cli.moments import SINCE
-from voda_flows.cli.options import JOB, Shared, shared_options
+from voda_flows.cli.options import Shared, job_names, shared_options
 from voda_flows.cli.verbs import verb
 from voda_flows.local.store import LocalStore
 from voda_flows.objects import WORKFLOW_ENDED, Object
@@ -59,7 +59,7 @@ class Told:
     "voda events @latest -f",
     "voda events -l team=vision --since 2h -o json",
 )
-@click.argument("names", type=JOB, metavar="[JOB]...", nargs=-1)
+@job_names
 @click.option("-f", "--follow", is_flag=True, help="Go on until the jobs named have ended, else until Ctrl-C.")
 @click.option("--since", type=SINCE, metavar="TIME", help="Only what happened since, such as 2h.")
 @shared_options(many=True)
