@@ -54,4 +54,6 @@ def _sentences(store: LocalStore, life: JobLife) -> list[str]:
         return [f"{life.label} ended {ago} ago as {life.phase}{why}"]
     if not life.segments:
         return [f"{life.label} was submitted; the engine has not looked at it yet"]
-    return list(explain(store, settings(store), f"{life.workflow}/{life.name}", namespace=life.namespace))
+    whole = f"{life.workflow}/{life.name}"
+    said = explain(store, settings(store), whole, namespace=life.namespace)
+    return [life.label + line[len(whole) :] if line.startswith(f"{whole} ") else line for line in said]

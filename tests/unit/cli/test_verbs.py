@@ -354,6 +354,13 @@ def test_report_writes_a_page(world: World, tmp_path: Path) -> None:
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
+def test_explain_calls_a_job_as_the_lists_do(world: World) -> None:
+    """A Workflow that is one job goes by its own name."""
+    world.add(running())
+
+    assert world.voda("explain", "digits").out.startswith("digits starts on 2 GPUs of 1..4, ")
+
+
 def test_explain_says_how_a_job_ended(world: World) -> None:
     """A job that has ended needs no scheduler to be explained."""
     world.add(Building(name="old").finish(5, "Failed"))
