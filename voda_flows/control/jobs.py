@@ -16,7 +16,8 @@ from itertools import takewhile
 from scheduler_core.errors import InvalidValue
 from scheduler_core.model.job import WorkerFailure
 from scheduler_core.model.plan import NewWorker
-from voda_flows.control.request import Asked, strange_names, twice
+from voda_flows.control.request import Asked
+from voda_flows.control.steps import strange_names, twice
 from voda_flows.objects import NODE_ENDED, Object, seconds
 from voda_flows.wire import read_gate_workers
 from voda_flows.workflows.tree import SegmentNodes, Tree, is_grant, parameters, tree

@@ -1,7 +1,8 @@
 """Whether a training job asks for something legal: one check, for submission and for the gate, with one text.
 
 ``kubectl`` and ``argo`` pass no check of ours, so the scheduler asks again when a job stands at its gate. Everything
-wrong is said at once. Values that hold ``{{`` are not known before the step runs and are left to the gate.
+wrong is said at once. Values that hold ``{{`` are not known before the step runs and are left to the gate. In: one
+step's parameters (``steps.py`` finds them in a document) and limits. Out: the core's ``JobSpec``, or what is wrong.
 """
 
 from __future__ import annotations
@@ -16,8 +17,7 @@ from scheduler_core.errors import InvalidValue
 from scheduler_core.model.job import JobSpec
 from scheduler_core.model.queue import Queue
 from voda_flows.config import Settings, near_miss
-from voda_flows.objects import Object
-from voda_flows.workflows.parameters import JOB_ENTRYPOINT, JOB_TEMPLATE, PARAMETERS
+from voda_flows.workflows.parameters import JOB_TEMPLATE, PARAMETERS
 
 #: Launch adapters that the driver knows.
 LAUNCHERS = ("horovod",)
@@ -37,7 +37,8 @@ _SMALLEST = {
     "restart-limit": 0,
 }
 _FAULTS, _SHOWN = 10, 400  # of a message: it ends up in the Workflow's status
-_DEFAULTS = {row.name: row.default for row in PARAMETERS}
+#: Parameters of the template and their defaults.
+DEFAULTS = {row.name: row.default for row in PARAMETERS}
 
 
 class Fault(NamedTuple):
@@ -46,14 +47,6 @@ class Fault(NamedTuple):
     name: str
     """The parameter, or ``parallelism`` for the Workflow's own."""
     text: str
-
-
-class Step(NamedTuple):
-    """A training step of a document."""
-
-    path: str
-    """Where it stands."""
-    parameters: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +101,7 @@ class Asked:
 
     def text(self, name: str) -> str:
         """A parameter's value or default; empty where it has none."""
-        return self.parameters.get(name) or _DEFAULTS[name] or ""
+        return self.parameters.get(name) or DEFAULTS[name] or ""
 
     def is_open(self, name: str) -> bool:
         """Whether a value is not known yet."""
@@ -166,128 +159,9 @@ def check_request(asked: Asked, limits: Limits) -> None:
         raise InvalidValue(f"job {asked.workflow}/{asked.name}: {said}", path=faults[0].name)
 
 
-def check_submission(workflow: Object, limits: Limits) -> None:
-    """Refuse a Workflow in whose training steps something is not legal, before it is submitted.
-
-    Args:
-        workflow: Its raw document; Workflows without training steps pass.
-        limits: What its requests are measured against.
-
-    Raises:
-        InvalidValue: Naming the first job that is not legal, with the path of what is wrong.
-    """
-    names: dict[str, str] = {}
-    for step, asked in _asked(workflow):
-        try:
-            check_request(asked, limits)
-        except InvalidValue as wrong:
-            raise InvalidValue(str(wrong), path=_path(step, wrong.path)) from wrong
-        if asked.name in names and not asked.is_open("job-name"):
-            said = f"job {asked.workflow}/{asked.name}: {twice(asked.name)}"
-            raise InvalidValue(said, path=_path(step, "job-name"))
-        names[asked.name] = step.path
-
-
-def remarks(workflow: Object, limits: Limits) -> list[str]:
-    """What is legal, and yet will not be as its author may expect: sizes that this cluster does not have.
-
-    Args:
-        workflow: Its raw document.
-        limits: What its requests are measured against.
-
-    Returns:
-        A sentence each.
-    """
-    return [text for _, asked in _asked(workflow) if (text := _beyond(asked, limits))]
-
-
-def _beyond(asked: Asked, limits: Limits) -> str:
-    """What becomes of a request for more than the cluster has; empty where it is not one."""
-    kinds, kind = limits.gpus_by_type, asked.text("gpu-type")
-    low, high = asked.number("min-gpus") or 0, asked.number("max-gpus") or 0
-    if not kinds or asked.is_open("gpu-type") or (kind and kind not in kinds):
-        return ""
-    total = kinds[kind] if kind else sum(kinds.values())
-    has = f"the cluster has {total}{f' of {kind}' if kind else ''}"
-    if low > total:
-        return f"job {asked.workflow}/{asked.name}: min-gpus is {low} and {has}: it waits until there are more"
-    if high > total:
-        return f"job {asked.workflow}/{asked.name}: max-gpus is {high} and {has}: it gets {total} at most"
-    return ""
-
-
-def _asked(workflow: Object) -> Iterator[tuple[Step, Asked]]:
-    """The training steps of a document, and what each asks for."""
-    metadata, spec = workflow.get("metadata") or {}, workflow.get("spec") or {}
-    parallelism = spec.get("parallelism")
-    for step in _training_steps(spec):
-        yield (
-            step,
-            Asked(
-                workflow_uid="",
-                namespace=metadata.get("namespace") or "default",
-                workflow=metadata.get("name") or metadata.get("generateName") or "",
-                parameters=step.parameters,
-                parallelism=parallelism if isinstance(parallelism, int) else None,
-            ),
-        )
-
-
-def _path(step: Step, name: str) -> str:
-    """Where a parameter of a training step stands: its value, its name where there is no such, else all arguments."""
-    if name == "parallelism":
-        return f"spec.{name}"
-    names = list(step.parameters)
-    field = "value" if name in _DEFAULTS else "name"
-    arguments = f"{step.path}.arguments"
-    return f"{arguments}.parameters[{names.index(name)}].{field}" if name in names else arguments
-
-
-def twice(name: str) -> str:
-    """The text for a second training step of the same name."""
-    return f"expected a job-name that no other training step of its Workflow has, got {name!r} twice; give one another"
-
-
-def strange_names(spec: Object) -> dict[str, str]:
-    """Parameters given to training steps that the template does not have; Argo drops them without a word.
-
-    Args:
-        spec: A Workflow's spec.
-
-    Returns:
-        Their values by name.
-    """
-    given = {name: text for step in _training_steps(spec) for name, text in step.parameters.items()}
-    return {name: text for name, text in given.items() if name not in _DEFAULTS}
-
-
-def _training_steps(spec: Object) -> Iterator[Step]:
-    """Every training step that the document shows."""
-    if (spec.get("workflowTemplateRef") or {}).get("name") == JOB_TEMPLATE:
-        yield Step("spec", _texts(spec))
-    for number, template in enumerate(spec.get("templates") or ()):
-        for path, step in _steps(template):
-            called = step.get("templateRef") or {}
-            if called.get("name") == JOB_TEMPLATE and called.get("template") == JOB_ENTRYPOINT:
-                yield Step(f"spec.templates[{number}].{path}", _texts(step))
-
-
-def _steps(template: Object) -> Iterator[tuple[str, Object]]:
-    """The steps and tasks of a template, each with its path in it."""
-    for index, group in enumerate(template.get("steps") or ()):
-        yield from ((f"steps[{index}][{number}]", step) for number, step in enumerate(group))
-    for index, task in enumerate((template.get("dag") or {}).get("tasks") or ()):
-        yield f"dag.tasks[{index}]", task
-
-
-def _texts(holder: Object) -> dict[str, str]:
-    rows = (holder.get("arguments") or {}).get("parameters") or ()
-    return {row["name"]: str(row["value"]) if "value" in row else "{{}}" for row in rows}
-
-
 def _check_names(asked: Asked) -> Iterator[Fault]:
-    for name in sorted(set(asked.parameters) - set(_DEFAULTS))[:_FAULTS]:
-        yield Fault(name, f"expected a parameter of {JOB_TEMPLATE}, got {name!r}{near_miss(name, _DEFAULTS)}")
+    for name in sorted(set(asked.parameters) - set(DEFAULTS))[:_FAULTS]:
+        yield Fault(name, f"expected a parameter of {JOB_TEMPLATE}, got {name!r}{near_miss(name, DEFAULTS)}")
     for name in ("command", "volume"):
         if not asked.text(name).strip():
             yield Fault(name, f"expected {name} to be given, got none")

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from scheduler_core.errors import Conflict, InvalidValue
-from voda_flows.control.request import check_submission, remarks
+from voda_flows.control.steps import check_submission, remarks
 from voda_flows.local.argo import validate, validate_template
 from voda_flows.local.argo.schema import check_fields
 from voda_flows.local.cron import validate_cron

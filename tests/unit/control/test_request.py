@@ -10,7 +10,8 @@ from scheduler_core.errors import InvalidValue
 from scheduler_core.model.job import JobSpec
 from scheduler_core.model.queue import Queue
 from voda_flows.config import Settings
-from voda_flows.control.request import Asked, Limits, check_submission, read_request, remarks
+from voda_flows.control.request import Asked, Limits, read_request
+from voda_flows.control.steps import check_submission, remarks
 
 LIMITS = Limits(
     settings=Settings(
