@@ -33,6 +33,7 @@ def command(home: Path, *, purge: bool, drain: float) -> None:
         raise NotFound(f"expected the state of a `voda up` in {home}, found none")
     ended = local.down(home, drain_s=drain, purge=purge)
     if ended.killed:
-        output.story(f"{ended.killed} pods did not end in {drain:g} s and were killed")
+        pods = "1 pod did not end" if ended.killed == 1 else f"{ended.killed} pods did not end"
+        output.story(f"{pods} in {drain:g} s and {'was' if ended.killed == 1 else 'were'} killed")
     count = ended.drained + ended.killed
     click.echo(f"down ({count} {'pod' if count == 1 else 'pods'} ended{', state taken away' if purge else ''})")

@@ -27,11 +27,12 @@ from voda_flows.local.processes import is_held, is_running, lock_path
 from voda_flows.local.single import only_one
 from voda_flows.local.store import LocalStore
 from voda_flows.local.trouble import trouble
-from voda_flows.objects import POD_ENDED, WORKFLOW_ENDED, Object, format_time, key_of
+from voda_flows.objects import POD_ENDED, WORKFLOW_ENDED, Object, format_time, key_of, phase_of
 
 SCHEDULER = ("CronWorkflow", "voda", "voda-scheduler")
 CONFIG = ("ConfigMap", "voda", "voda-config")
 START_LIMIT_S = 15.0
+BLOCK_BYTES = 4096
 LOOK_S = 0.02
 
 __all__ = ["Down", "Up", "down", "read_nodes", "shipped_templates", "start_engine", "up"]
@@ -140,7 +141,11 @@ def start_engine(home: Path) -> None:
 
 
 def _last_words(said: Path) -> str:
-    return said.read_text(errors="replace").strip()[-500:] or "it said nothing"
+    words = said.read_text(errors="replace").strip()[-500:]
+    if not words:
+        with trouble(said):  # a disk that takes nothing takes no last words either
+            said.write_bytes(b"\n" * BLOCK_BYTES)
+    return words or "it said nothing"
 
 
 def _package_path() -> str:
@@ -193,7 +198,7 @@ def _run_scheduler(store: LocalStore) -> str | None:
     """Start the scheduler's first run at once, as its cron workflow would at the next minute."""
     cron = store.get(*SCHEDULER)
     children = store.list("Workflow", SCHEDULER[1], {LABEL: SCHEDULER[2]})
-    if any((child.get("status") or {}).get("phase") not in WORKFLOW_ENDED for child in children):
+    if any(phase_of(child) not in WORKFLOW_ENDED for child in children):
         return None
     now = datetime.now(UTC).replace(microsecond=0)
     try:

@@ -75,6 +75,26 @@ def test_end_of_a_pod_on_a_full_disk_is_not_lost(disk: Disk, tmp_path: Path) -> 
     assert [body["metadata"]["name"] for body in world.store.list("Workflow")] == []
 
 
+@pytest.mark.timeout(300)
+def test_up_on_a_full_disk_says_so(disk: Disk) -> None:
+    """The engine that cannot start finds no room for its last words either; with room again ``up`` goes on."""
+    first = disk.voda("up", "--nodes", "1x1")
+    assert (first.code, first.out) == (0, "nodes n0\n")
+    engines = engines_in(disk.home)
+    for pid in engines:
+        os.kill(pid, signal.SIGKILL)
+    assert wait_for_ends(engines, LIMIT_S) == set()
+
+    disk.fill()
+    refused = disk.voda("up")
+    disk.free()
+
+    # SQLite calls a disk to which it may not write by another name.
+    says = "expected room on its disk" if isinstance(disk, MountedDisk) else "got 'disk I/O error'"
+    assert (refused.code, says in refused.err) == (1, True), refused.err
+    assert disk.voda("up").out == "nodes n0\n"
+
+
 def one_step(folder: Path) -> Path:
     """A file with a Workflow that takes some room."""
     path = folder / "wf.yaml"
