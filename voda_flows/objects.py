@@ -19,6 +19,8 @@ CLUSTER_SCOPED = frozenset({"Node"})
 POD_ENDED = frozenset({"Succeeded", "Failed"})
 WORKFLOW_ENDED = POD_ENDED | {"Error"}
 NODE_ENDED = WORKFLOW_ENDED | {"Skipped", "Omitted"}
+#: GPUs as nodes offer and containers ask for them.
+GPU = "nvidia.com/gpu"
 KINDS = frozenset({"Workflow", "WorkflowTemplate", "CronWorkflow", "Pod", "Node", "ConfigMap", "Secret", "Lease"})
 
 
@@ -32,6 +34,11 @@ class Key(NamedTuple):
     def __str__(self) -> str:
         """As people name it: ``Pod default/x``."""
         return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
+
+
+def phase_of(body: Object) -> str:
+    """An object's phase; empty before it has one."""
+    return (body.get("status") or {}).get("phase") or ""
 
 
 def key_of(body: Object) -> Key:

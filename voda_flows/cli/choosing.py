@@ -10,7 +10,7 @@ import click
 
 from voda_flows.cli.options import Shared
 from voda_flows.local.store import LocalStore
-from voda_flows.objects import Object, seconds
+from voda_flows.objects import Object, phase_of, seconds
 from voda_flows.report import jobs
 from voda_flows.report.jobs import Named
 
@@ -86,5 +86,5 @@ def is_meant(shared: Shared, one: Named) -> bool:
     meta = one.workflow["metadata"]
     if shared.since_s is not None and (seconds(meta["creationTimestamp"]) or 0.0) < shared.since_s:
         return False
-    phases = {life.phase for life in one.lives} or {(one.workflow.get("status") or {}).get("phase") or "Pending"}
+    phases = {life.phase for life in one.lives} or {phase_of(one.workflow) or "Pending"}
     return shared.labels.fits(meta.get("labels")) and (not shared.phases or bool(phases & shared.phases))

@@ -15,7 +15,7 @@ from voda_flows.cli.verbs import verb, verb_group
 from voda_flows.config import near_miss
 from voda_flows.local.cron import LABEL, manual_workflow, next_time, validate_cron
 from voda_flows.local.store import LocalStore
-from voda_flows.objects import WORKFLOW_ENDED, Object, seconds
+from voda_flows.objects import WORKFLOW_ENDED, Object, phase_of, seconds
 from voda_flows.report.times import short, text
 
 CRON = NameType("name", "CronWorkflow")
@@ -134,7 +134,7 @@ def _line(store: LocalStore, cron: Object, now: datetime) -> _Line:
         last_s=seconds((cron.get("status") or {}).get("lastScheduledTime")),
         next_s=coming.timestamp() if coming and not cron["spec"].get("suspend") else None,
         active=tuple(child["metadata"]["name"] for child in children
-                     if (child.get("status") or {}).get("phase") not in WORKFLOW_ENDED),
+                     if phase_of(child) not in WORKFLOW_ENDED),
         fault=fault,
     )  # fmt: skip
 

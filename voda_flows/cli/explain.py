@@ -12,7 +12,7 @@ from voda_flows.cli.verbs import verb
 from voda_flows.control.explain import explain
 from voda_flows.control.settings import settings
 from voda_flows.local.store import LocalStore
-from voda_flows.objects import WORKFLOW_ENDED
+from voda_flows.objects import WORKFLOW_ENDED, phase_of
 from voda_flows.report import jobs
 from voda_flows.report.lives import JobLife
 from voda_flows.report.times import short
@@ -42,7 +42,7 @@ def command(shared: Shared, name: str) -> None:
         for line in lines:
             click.echo(line)
     if not said:
-        phase = (named.workflow.get("status") or {}).get("phase") or "Pending"
+        phase = phase_of(named.workflow) or "Pending"
         click.echo(f"{name} is {phase}: none of its steps has asked for GPUs yet")
 
 

@@ -32,7 +32,7 @@ def wait(store: LocalStore, workflows: Sequence[Object], *, timeout_s: float | N
     left, failed = {body["metadata"]["uid"]: body for body in workflows}, False
     for _ in changes(store):
         for uid, body in list(left.items()):
-            phase, message = phase_of(store, body)
+            phase, message = _phase_and_message(store, body)
             if phase in WORKFLOW_ENDED:
                 name = body["metadata"]["name"]
                 why = f"see `voda get {name}`" if message.startswith("child ") else message  # which names a node only
@@ -58,10 +58,10 @@ def changes(store: LocalStore, *, look_s: float = _LOOK_S) -> Iterator[int]:
 
 def has_ended(store: LocalStore, body: Object) -> bool:
     """Whether a Workflow has ended (or is gone)."""
-    return phase_of(store, body)[0] in WORKFLOW_ENDED
+    return _phase_and_message(store, body)[0] in WORKFLOW_ENDED
 
 
-def phase_of(store: LocalStore, body: Object) -> tuple[str, str]:
+def _phase_and_message(store: LocalStore, body: Object) -> tuple[str, str]:
     """Phase and message of a Workflow now; one that was deleted counts as failed."""
     meta = body["metadata"]
     try:

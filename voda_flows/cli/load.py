@@ -15,7 +15,7 @@ from voda_flows.cli.snapshot import NodeView, Snapshot
 from voda_flows.control.reports import DriverStatus, Reports
 from voda_flows.local.store import LocalStore
 from voda_flows.local.usage import Usage, usage_by_pod
-from voda_flows.objects import POD_ENDED, Object
+from voda_flows.objects import POD_ENDED, Object, phase_of
 from voda_flows.report.jobs import Named
 from voda_flows.report.lives import JobLife
 
@@ -106,7 +106,7 @@ class Meter:
     def take(self) -> Top:
         """Look now; CPU is of the time since the last look."""
         now = snapshot.take(self._store, self._namespace, self._meant)
-        pods = [pod for pod in self._store.list("Pod") if (pod.get("status") or {}).get("phase") not in POD_ENDED]
+        pods = [pod for pod in self._store.list("Pod") if phase_of(pod) not in POD_ENDED]
         reading = Reading(at_s=time.monotonic(), by_pod=usage_by_pod())
         said = self._reports.pull(_drivers(pods))
         before, self._before = self._before, reading
@@ -171,7 +171,7 @@ def _pod(pod: Object, readings: tuple[Reading, Reading]) -> Load:
     slots = (pod["metadata"].get("annotations") or {}).get("voda.dev/slots", "")
     return Load(
         name=labels.get("voda.dev/worker") or labels.get("voda.dev/role") or pod["metadata"]["name"],
-        phase=(pod.get("status") or {}).get("phase") or "Pending",
+        phase=phase_of(pod) or "Pending",
         node=_node(pod),
         gpus=len([slot for slot in slots.split(",") if slot.strip()]),
         used=_used([pod], readings),

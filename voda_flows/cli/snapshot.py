@@ -8,12 +8,11 @@ from dataclasses import dataclass
 
 from voda_flows.config import DEFAULT_NAMESPACE, Settings
 from voda_flows.local.store import LocalStore
-from voda_flows.objects import POD_ENDED, Object
+from voda_flows.objects import GPU, POD_ENDED, Object, phase_of
 from voda_flows.report import jobs
 from voda_flows.report.history import decisions, history
 from voda_flows.report.lives import JobLife
 
-GPU = "nvidia.com/gpu"
 _DECISIONS = 5
 
 
@@ -97,7 +96,7 @@ def node_views(nodes: Iterable[Object], pods: Iterable[Object], lives: Iterable[
         One view per node, by name. A pod that wrote down no slots takes the lowest free ones.
     """
     label_by_pod = {held.pod: life.label for life in lives for held in life.holding if held.pod}
-    running = [pod for pod in pods if (pod.get("status") or {}).get("phase") not in POD_ENDED]
+    running = [pod for pod in pods if phase_of(pod) not in POD_ENDED]
     return tuple(
         _node_view(node, running, label_by_pod)
         for node in sorted(nodes, key=lambda body: str(body["metadata"]["name"]))

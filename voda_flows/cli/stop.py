@@ -12,7 +12,7 @@ from voda_flows.cli import following, output
 from voda_flows.cli.choosing import choose, is_confirmed, workflows_of
 from voda_flows.cli.options import Shared, all_option, job_names, shared_options, yes_option
 from voda_flows.cli.verbs import verb
-from voda_flows.objects import WORKFLOW_ENDED, Object
+from voda_flows.objects import WORKFLOW_ENDED, Object, phase_of
 
 
 class Asked(TypedDict):
@@ -46,7 +46,7 @@ def command(context: click.Context, shared: Shared, names: tuple[str, ...], **as
     if names:
         _check_all_run(chosen)
     else:
-        chosen = [body for body in chosen if _phase(body) not in WORKFLOW_ENDED]
+        chosen = [body for body in chosen if phase_of(body) not in WORKFLOW_ENDED]
     if asked["everything"] and not is_confirmed("stop", chosen, yes=asked["yes"]):
         context.exit(1)
     for body in chosen:
@@ -71,11 +71,6 @@ def _check_all_run(chosen: Sequence[Object]) -> None:
         Conflict: One has.
     """
     for body in chosen:
-        if _phase(body) in WORKFLOW_ENDED:
-            name, phase = body["metadata"]["name"], _phase(body)
+        if phase_of(body) in WORKFLOW_ENDED:
+            name, phase = body["metadata"]["name"], phase_of(body)
             raise Conflict(f"job {name!r}: expected one that still runs, it is {phase}")
-
-
-def _phase(body: Object) -> str:
-    """The Workflow's phase."""
-    return str((body.get("status") or {}).get("phase") or "")

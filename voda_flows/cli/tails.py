@@ -16,7 +16,7 @@ from voda_flows.cli.loglines import Line, LogFile
 from voda_flows.local import logs
 from voda_flows.local.processes import is_running
 from voda_flows.local.store import LocalStore
-from voda_flows.objects import POD_ENDED, WORKFLOW_ENDED, Object, owner_uids, seconds
+from voda_flows.objects import POD_ENDED, WORKFLOW_ENDED, Object, owner_uids, phase_of, seconds
 from voda_flows.report.jobs import WORKFLOW_LABEL
 from voda_flows.report.lives import lives
 
@@ -115,7 +115,7 @@ class Reader:
             own = source.workflow["metadata"]
             aside = [pod for pod in logs.kept(self.home, own["uid"]) if pod["metadata"]["uid"] not in uids]
             self._take_in(source, [pod for pod in (*there, *aside) if source.owns(pod) and self.chosen.has(pod)])
-        running = {pod["metadata"]["uid"] for pod in there if (pod.get("status") or {}).get("phase") not in POD_ENDED}
+        running = {pod["metadata"]["uid"] for pod in there if phase_of(pod) not in POD_ENDED}
         for uid, tail in self.tails.items():
             tail.ended = uid not in running
 

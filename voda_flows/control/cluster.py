@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from scheduler_core.model.cluster import Cluster, Node
-from voda_flows.control.pods import GPU
-from voda_flows.objects import Object
+from voda_flows.objects import GPU, Object
 
 GPU_TYPE = "nvidia.com/gpu.product"
 

@@ -10,9 +10,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from scheduler_core.model.job import WorkerPhase
-from voda_flows.objects import POD_ENDED, Object, seconds
+from voda_flows.objects import GPU, POD_ENDED, Object, phase_of, seconds
 
-GPU = "nvidia.com/gpu"
 HOSTNAME = "kubernetes.io/hostname"
 WORKFLOW_LABEL = "workflows.argoproj.io/workflow"
 ALLOCATION = "voda.dev/allocation"
@@ -97,7 +96,7 @@ def worker_phase(pod: Object) -> WorkerPhase:
 
 def has_ended(pod: Object) -> bool:
     """Whether its processes are gone."""
-    return (pod.get("status") or {}).get("phase") in POD_ENDED
+    return phase_of(pod) in POD_ENDED
 
 
 def done_s(pod: Object) -> float | None:
@@ -117,7 +116,7 @@ def is_leaving(pod: Object) -> bool:
 
 def is_running(pod: Object) -> bool:
     """Whether it runs and was not told to go."""
-    return (pod.get("status") or {}).get("phase") == "Running" and not is_leaving(pod)
+    return phase_of(pod) == "Running" and not is_leaving(pod)
 
 
 def address(pod: Object) -> str:

@@ -17,7 +17,7 @@ from voda_flows.demo.verify import Check, checks
 from voda_flows.local import up as local
 from voda_flows.local.processes import is_running
 from voda_flows.local.store import LocalStore
-from voda_flows.objects import WORKFLOW_ENDED
+from voda_flows.objects import WORKFLOW_ENDED, phase_of
 from voda_flows.report import jobs
 from voda_flows.report.gather import gather
 from voda_flows.report.page import page
@@ -98,7 +98,7 @@ class Director:
     def _has_ended(self) -> bool:
         """Whether all Workflows have."""
         found = jobs.workflows(self.store, NAMESPACE)
-        return all((body.get("status") or {}).get("phase") in WORKFLOW_ENDED for body in found)
+        return all(phase_of(body) in WORKFLOW_ENDED for body in found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,9 +160,7 @@ def conclude(store: LocalStore, folder: Path) -> Outcome:
     (folder / "record.json").write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
     written = folder / "report.html"
     written.write_text(page(made, "Voda demo"), encoding="utf-8")
-    phases = {
-        body["metadata"]["name"]: (body.get("status") or {}).get("phase") for body in jobs.workflows(store, NAMESPACE)
-    }
+    phases = {body["metadata"]["name"]: phase_of(body) for body in jobs.workflows(store, NAMESPACE)}
     failed = [act.example for act in ACTS if phases.get(act.example) != "Succeeded"]
     return Outcome(record=made, checks=found, page=written, failed=tuple(failed))
 

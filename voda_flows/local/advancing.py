@@ -20,7 +20,7 @@ from voda_flows.local.cron import LABEL as CRON_LABEL
 from voda_flows.local.kubelet import END, WORKFLOW
 from voda_flows.local.store import LocalStore
 from voda_flows.local.trouble import is_trouble
-from voda_flows.objects import POD_ENDED, WORKFLOW_ENDED, Key, Object, format_time
+from voda_flows.objects import POD_ENDED, WORKFLOW_ENDED, Key, Object, format_time, phase_of
 
 Place = tuple[str, str]
 """(namespace, name) of a Workflow."""
@@ -75,8 +75,7 @@ class Workflows:
     def has_open(self) -> bool:
         """Whether a Workflow of a user has not ended; runs of cron workflows wait for no limit of theirs."""
         return any(
-            (workflow.get("status") or {}).get("phase") not in WORKFLOW_ENDED
-            and CRON_LABEL not in (workflow["metadata"].get("labels") or {})
+            phase_of(workflow) not in WORKFLOW_ENDED and CRON_LABEL not in (workflow["metadata"].get("labels") or {})
             for workflow in self.store.snapshot("Workflow").values()
         )
 
@@ -128,8 +127,8 @@ class Workflows:
         try:
             if step.workflow != workflow or step.create:
                 new = self.store.commit(replace=step.workflow, create=step.create)
-                phase = (new.get("status") or {}).get("phase")
-                if phase != (workflow.get("status") or {}).get("phase"):
+                phase = phase_of(new)
+                if phase != phase_of(workflow):
                     log.info("workflow=%s/%s phase=%s", key.namespace, key.name, phase)
         except (Conflict, NotFound):
             return False
@@ -180,5 +179,5 @@ def _in_error(workflow: Object, pods: Mapping[str, Object], message: str, now: d
         "finishedAt": stamp,
         "conditions": [{"type": "Completed", "status": "True"}],
     }
-    live = tuple(name for name, pod in pods.items() if (pod.get("status") or {}).get("phase") not in POD_ENDED)
+    live = tuple(name for name, pod in pods.items() if phase_of(pod) not in POD_ENDED)
     return Advance(workflow=new, create=(), delete=live, again_s=None)

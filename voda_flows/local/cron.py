@@ -22,7 +22,7 @@ from typing import Any
 
 from scheduler_core.errors import InvalidValue
 from voda_flows.local.schedule import Schedule, read_schedule
-from voda_flows.objects import WORKFLOW_ENDED, Object, format_time, parse_time
+from voda_flows.objects import WORKFLOW_ENDED, Object, format_time, parse_time, phase_of
 
 LABEL = "workflows.argoproj.io/cron-workflow"
 SCHEDULED = "workflows.argoproj.io/scheduled-time"
@@ -93,7 +93,7 @@ def cron_step(cron: Object, children: Sequence[Object], now: datetime) -> CronSt
     """
     schedules = validate_cron(cron)
     spec, count = cron["spec"], _count(cron, now)
-    active = [child for child in children if (child.get("status") or {}).get("phase") not in WORKFLOW_ENDED]
+    active = [child for child in children if phase_of(child) not in WORKFLOW_ENDED]
     tick = None if spec.get("suspend") else _latest_due(schedules, count, now, _allowed(cron))
     policy = spec.get("concurrencyPolicy") or "Allow"
     if tick and policy == "Forbid" and (active or _was_kept_back(spec, children, tick, now)):
@@ -273,7 +273,7 @@ def _beyond_history(spec: Object, children: Sequence[Object]) -> list[str]:
         (("Succeeded",), "successfulJobsHistoryLimit", 3),
         (("Failed", "Error"), "failedJobsHistoryLimit", 1),
     ):
-        ended = [child for child in children if (child.get("status") or {}).get("phase") in phases]
+        ended = [child for child in children if phase_of(child) in phases]
         ended.sort(key=lambda child: (child["status"].get("finishedAt") or "", child["metadata"]["name"]))
         limit = int(spec.get(name, default))
         beyond += [child["metadata"]["name"] for child in ended[: max(0, len(ended) - limit)]]

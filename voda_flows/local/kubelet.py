@@ -22,7 +22,7 @@ from voda_flows.local.nodes import Binding, bind, devices_of, held_slots, node_o
 from voda_flows.local.pods import Pods, choose_address
 from voda_flows.local.store import LocalStore
 from voda_flows.local.trouble import is_trouble
-from voda_flows.objects import POD_ENDED, Key, Object, format_time, key_of
+from voda_flows.objects import POD_ENDED, Key, Object, format_time, key_of, phase_of
 
 END = "voda.dev/end"
 """Annotation of a pod whose processes are to end while the pod itself stays."""
@@ -194,7 +194,7 @@ class Kubelet:
 
 
 def _is_open(pod: Object) -> bool:
-    return (pod.get("status") or {}).get("phase") not in POD_ENDED or "deletionTimestamp" in pod["metadata"]
+    return phase_of(pod) not in POD_ENDED or "deletionTimestamp" in pod["metadata"]
 
 
 def _bound(pod: Object, binding: Binding, used: set[str]) -> Object:

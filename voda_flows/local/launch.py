@@ -20,7 +20,6 @@ from scheduler_core.errors import InvalidValue, NotFound
 from voda_flows.objects import Object
 
 COLLECT, SLOTS, WORKDIR = "voda.dev/collect", "voda.dev/slots", "voda.dev/workdir"
-GPU = "nvidia.com/gpu"
 PROGRESS_PATH = "/var/run/argo/progress"
 MARK = "VODA_POD"
 """Environment variable with the pod's uid in each of its processes: they are found by it when their parent is lost."""

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from scheduler_core.errors import InvalidValue
-from voda_flows.local.launch import GPU, SLOTS
-from voda_flows.objects import POD_ENDED, Key, Object
+from voda_flows.local.launch import SLOTS
+from voda_flows.objects import GPU, POD_ENDED, Key, Object, phase_of
 
 HOSTNAME = "kubernetes.io/hostname"
 SHAPE = re.compile(r"([1-9]\d{0,3})x(\d{1,3})")
@@ -144,7 +144,7 @@ def held_slots(pod: Object) -> tuple[int, ...]:
 
 def bind(pods: Mapping[Key, Object], nodes: Mapping[Key, Object]) -> list[Binding]:
     """Where the pods that wait for a node go, oldest first; what does not fit waits without keeping others back."""
-    live = {key: pod for key, pod in pods.items() if (pod.get("status") or {}).get("phase") not in POD_ENDED}
+    live = {key: pod for key, pod in pods.items() if phase_of(pod) not in POD_ENDED}
     bound = [(node, pod) for pod in live.values() if (node := node_of(pod)) is not None]
     load = Counter(node for node, _ in bound)
     taken = {(node, index) for node, pod in bound for index in held_slots(pod)}

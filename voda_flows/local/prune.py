@@ -18,7 +18,7 @@ from scheduler_core.errors import Conflict, InvalidValue, NotFound
 from voda_flows.config import CONFIG_MAP, DEFAULT_NAMESPACE, Settings
 from voda_flows.local.cron import LABEL as CRON_LABEL
 from voda_flows.local.store import LocalStore
-from voda_flows.objects import WORKFLOW_ENDED, Key, Object, format_time, parse_time
+from voda_flows.objects import WORKFLOW_ENDED, Key, Object, format_time, parse_time, phase_of
 
 LOOK_S = 60.0
 """How often is looked; each time a bounded number goes, so that no round is long."""
@@ -66,9 +66,7 @@ def beyond(workflows: Iterable[Object], limits: Limits, now: datetime) -> list[K
 
 def has_ended(workflow: Object) -> bool:
     """Whether it has ended, and nobody has deleted it yet."""
-    return (workflow.get("status") or {}).get("phase") in WORKFLOW_ENDED and (
-        "deletionTimestamp" not in workflow["metadata"]
-    )
+    return phase_of(workflow) in WORKFLOW_ENDED and "deletionTimestamp" not in workflow["metadata"]
 
 
 def _end(workflow: Object) -> str:

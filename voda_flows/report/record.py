@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Final
 
-from voda_flows.objects import Object, seconds
+from voda_flows.objects import GPU, Object, seconds
 from voda_flows.report.events import Event
 from voda_flows.report.files import SegmentFiles
 from voda_flows.report.lives import Holding, JobLife
@@ -232,7 +232,7 @@ def _node(body: Object) -> NodeRecord:
     """One node."""
     allocatable = (body.get("status") or {}).get("allocatable") or {}
     made_s = seconds(body["metadata"].get("creationTimestamp"))
-    return NodeRecord(name=body["metadata"]["name"], slots=int(allocatable.get("nvidia.com/gpu", 0)), from_s=made_s)
+    return NodeRecord(name=body["metadata"]["name"], slots=int(allocatable.get(GPU, 0)), from_s=made_s)
 
 
 def _inside(from_s: float | None, to_s: float | None, span: tuple[float, float]) -> float:

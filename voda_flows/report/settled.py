@@ -14,7 +14,7 @@ from typing import Any
 
 from voda_flows.local.memos import Memos
 from voda_flows.local.store import LocalStore
-from voda_flows.objects import POD_ENDED, WORKFLOW_ENDED, Object
+from voda_flows.objects import POD_ENDED, WORKFLOW_ENDED, Object, phase_of
 from voda_flows.report.lives import Holding, JobLife, Segment
 
 _REVISION = 1
@@ -34,8 +34,8 @@ def memos(store: LocalStore) -> Memos:
 
 def is_settled(workflow: Object, pods: Iterable[Object]) -> bool:
     """Whether nothing about it changes any more."""
-    ended = (workflow.get("status") or {}).get("phase") in WORKFLOW_ENDED
-    return ended and all((pod.get("status") or {}).get("phase") in POD_ENDED for pod in pods)
+    ended = phase_of(workflow) in WORKFLOW_ENDED
+    return ended and all(phase_of(pod) in POD_ENDED for pod in pods)
 
 
 def text_of(workflow: Object, lives: Iterable[JobLife]) -> str:

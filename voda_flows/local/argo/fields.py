@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from voda_flows.objects import GPU
+
 TEXT = "string"
 NUMBER = "integer"
 TRUTH = "boolean"
@@ -22,7 +24,6 @@ CLAIM = "claim"  # the same, of several parts with dots between
 INSIDE = "inside"  # a path that stays in the folder it begins in
 STAYING = "staying"  # a path without `..`
 MAP = {"*": SCALAR}
-GPU = "nvidia.com/gpu"
 
 Fields = Mapping[str, Any]
 

@@ -12,7 +12,7 @@ from voda_flows.local.argo.assess import assessed
 from voda_flows.local.argo.nodes import is_fulfilled
 from voda_flows.local.argo.pods import NODE_NAME, ON_EXIT_LABEL
 from voda_flows.local.argo.run import Run
-from voda_flows.objects import POD_ENDED, Object, parse_time
+from voda_flows.objects import POD_ENDED, Object, parse_time, phase_of
 
 LATE = "Step exceeded its deadline"
 
@@ -58,7 +58,7 @@ def _look_at_node(run: Run, node: Object, pod: Object | None) -> None:
     phase = fields.pop("phase", node["phase"])
     run.tree.update(node["name"], **fields)
     run.tree.mark(node["name"], phase)
-    if (pod.get("status") or {}).get("phase") not in POD_ENDED:
+    if phase_of(pod) not in POD_ENDED:
         _end_after_stop(run, node["name"], pod)
 
 
@@ -75,7 +75,7 @@ def _end_after_stop(run: Run, name: str, pod: Object) -> None:
     if not is_fulfilled(run.tree.at(name)):
         run.tree.mark(name, "Failed", f"workflow shutdown with strategy:  {run.shutdown}")
     if not pod["metadata"].get("deletionTimestamp"):
-        wanted = run.end if (pod.get("status") or {}).get("phase") == "Running" else run.delete
+        wanted = run.end if phase_of(pod) == "Running" else run.delete
         wanted[pod["metadata"]["name"]] = None
 
 

@@ -14,7 +14,7 @@ from scheduler_core.errors import Conflict
 from voda_flows.local.argo.execute import node_pod_name
 from voda_flows.local.argo.nodes import is_failed, is_fulfilled
 from voda_flows.local.argo.scope import with_defaults
-from voda_flows.objects import WORKFLOW_ENDED, Object, format_time
+from voda_flows.objects import WORKFLOW_ENDED, Object, format_time, phase_of
 
 RETRIED = frozenset({"Failed", "Error"})
 LABELS = "workflows.argoproj.io"
@@ -202,7 +202,7 @@ def _going_again(workflow: Object, nodes: dict[str, Object], now: datetime) -> O
 
 
 def _running(workflow: Object, verb: str) -> Object:
-    phase = (workflow.get("status") or {}).get("phase")
+    phase = phase_of(workflow)
     if phase in WORKFLOW_ENDED:
         name = workflow["metadata"]["name"]
         raise Conflict(f"Workflow {name}: cannot {verb} what has ended, it is {phase}")

@@ -23,7 +23,7 @@ from voda_flows.local.argo.scope import failures, workflow_variables
 from voda_flows.local.argo.templates import Templates, TemplateSource, effective_spec
 from voda_flows.local.argo.ttl import expiry
 from voda_flows.local.argo.validate import validate
-from voda_flows.objects import POD_ENDED, WORKFLOW_ENDED, Object, format_time
+from voda_flows.objects import POD_ENDED, WORKFLOW_ENDED, Object, format_time, phase_of
 
 PHASE_LABEL = "workflows.argoproj.io/phase"
 COMPLETED_LABEL = "workflows.argoproj.io/completed"
@@ -153,7 +153,7 @@ def _end(run: Run, node: Object, exit_node: Object | None) -> tuple[str, str]:
 
 def _has_live_pods(run: Run) -> bool:
     """Whether some pod has not ended yet: a Workflow that is stopped says how each of them ended."""
-    return any((pod.get("status") or {}).get("phase") not in POD_ENDED for pod in run.pods.values())
+    return any(phase_of(pod) not in POD_ENDED for pod in run.pods.values())
 
 
 def _exit_hook(spec: Object) -> Mapping[str, Any] | None:
@@ -229,7 +229,7 @@ def _left_over(workflow: Object, pods: Mapping[str, Object], now: datetime) -> A
     """A Workflow that has ended: what of it still runs after a stop ends too, and it goes when its time is over."""
     end = expiry(workflow)
     left_s = None if end is None else (end - now).total_seconds()
-    live = {name: (pod.get("status") or {}).get("phase") for name, pod in pods.items() if _is_live(pod)}
+    live = {name: phase_of(pod) for name, pod in pods.items() if _is_live(pod)}
     is_stopped = bool(workflow["spec"].get("shutdown"))
     running = tuple(name for name, phase in live.items() if is_stopped and phase == "Running")
     waiting = tuple(name for name in live if is_stopped and name not in running)
@@ -239,4 +239,4 @@ def _left_over(workflow: Object, pods: Mapping[str, Object], now: datetime) -> A
 
 
 def _is_live(pod: Object) -> bool:
-    return (pod.get("status") or {}).get("phase") not in POD_ENDED and not pod["metadata"].get("deletionTimestamp")
+    return phase_of(pod) not in POD_ENDED and not pod["metadata"].get("deletionTimestamp")
