@@ -177,7 +177,8 @@ def _limits(view: JobView, job: Job, seen: Seen) -> list[str]:
     if job.retries:
         said.append(f"Its last {job.retries} segments ended without a new checkpoint; see: voda logs.")
     if view.nodes.held:
-        said.append("Its Workflow is suspended (see: voda resume) or told to stop: its gate is not answered.")
+        rest = "it is not grown" if job.is_active else "its gate is not answered"
+        said.append(f"Its Workflow is suspended (see: voda resume) or told to stop: {rest}.")
     return said
 
 

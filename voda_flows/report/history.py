@@ -59,12 +59,12 @@ def deed(action: Object) -> str:
     """What an action of a round did to its job, as words to put behind the job's name; empty where nobody asks.
 
     >>> deed({"action": "Grow", "workers": [{"node": "n1", "gpus": 2}]})
-    'gets 2 on n1 more'
+    'gets 2 more on n1'
     """
     workers = ", ".join(_placed(action))
     said = {
         "Grant": f"starts on {workers}",
-        "Grow": f"gets {workers} more",
+        "Grow": f"gets {workers.replace(' on ', ' more on ')}",
         "Publish": f"trains on {len(action.get('worker_ids') or ())}",
         "Stop": f"stops at a checkpoint ({action.get('reason', '')})",
         "Evict": f"loses {action.get('worker_id', '')} ({action.get('reason', '')})",

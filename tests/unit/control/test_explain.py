@@ -165,3 +165,15 @@ def test_a_suspended_job_that_never_ran_is_held_at_its_gate(world: World) -> Non
     assert lines[0].endswith(" ago, segment 0).")
     assert "Its Workflow is suspended (see: voda resume) or told to stop: its gate is not answered." in lines
     assert "between two segments" not in "\n".join(lines)
+
+
+def test_a_suspended_job_that_trains_is_not_grown(world: World) -> None:
+    """Its gate was answered long ago."""
+    world.submit("digits")
+    world.cycle()
+    world.store.merge_patch("Workflow", "default", "digits", {"spec": {"suspend": True}})
+
+    said = told(world, "digits")
+
+    assert "Its Workflow is suspended (see: voda resume) or told to stop: it is not grown." in said
+    assert "gate" not in said
