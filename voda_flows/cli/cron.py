@@ -13,9 +13,9 @@ from voda_flows.cli.names import NameType
 from voda_flows.cli.options import Shared, shared_options
 from voda_flows.cli.verbs import verb, verb_group
 from voda_flows.config import near_miss
-from voda_flows.local.cron import LABEL, manual_workflow, next_time, validate_cron
+from voda_flows.local.cron import manual_workflow, next_time, validate_cron
 from voda_flows.local.store import LocalStore
-from voda_flows.objects import WORKFLOW_ENDED, Object, phase_of, seconds
+from voda_flows.objects import CRON_LABEL, WORKFLOW_ENDED, Object, phase_of, seconds
 from voda_flows.report.times import short, text
 
 CRON = NameType("name", "CronWorkflow")
@@ -123,7 +123,7 @@ def _find(store: LocalStore, namespace: str, name: str) -> Object:
 
 def _line(store: LocalStore, cron: Object, now: datetime) -> _Line:
     meta = cron["metadata"]
-    children = store.list("Workflow", meta["namespace"], {LABEL: meta["name"]})
+    children = store.list("Workflow", meta["namespace"], {CRON_LABEL: meta["name"]})
     fault, coming = "", None
     try:
         coming = next_time(cron, now)

@@ -15,7 +15,7 @@ from voda_flows.cli.snapshot import NodeView, Snapshot
 from voda_flows.control.reports import DriverStatus, Reports
 from voda_flows.local.store import LocalStore
 from voda_flows.local.usage import Usage, usage_by_pod
-from voda_flows.objects import POD_ENDED, Object, phase_of
+from voda_flows.objects import POD_ENDED, WORKFLOW_LABEL, Object, phase_of
 from voda_flows.report.jobs import Named
 from voda_flows.report.lives import JobLife
 
@@ -201,7 +201,7 @@ def _is_of(pod: Object, life: JobLife) -> bool:
     """Whether a pod is of a job."""
     meta = pod["metadata"]
     labels = meta.get("labels") or {}
-    return (meta["namespace"], labels.get("workflows.argoproj.io/workflow"), labels.get("voda.dev/job")) == (
+    return (meta["namespace"], labels.get(WORKFLOW_LABEL), labels.get("voda.dev/job")) == (
         life.namespace,
         life.workflow,
         life.name,

@@ -12,7 +12,7 @@ from voda_flows.cli.choosing import choose
 from voda_flows.cli.moments import SINCE
 from voda_flows.cli.options import Shared, job_names, shared_options
 from voda_flows.cli.verbs import verb
-from voda_flows.report.jobs import Named
+from voda_flows.report.jobs import LATEST, Named
 
 
 class Asked(TypedDict):
@@ -76,7 +76,6 @@ def _source(one: Named, names: tuple[str, ...]) -> tails.Source:
     """Whose logs are meant: a whole Workflow's, or those of the one job that was named."""
     workflow = one.workflow["metadata"]["name"]
     is_one = len(one.lives) == 1 and any(
-        name.partition("/")[2] == one.lives[0].name and name.partition("/")[0] in (workflow, "@latest")
-        for name in names
+        name.partition("/")[2] == one.lives[0].name and name.partition("/")[0] in (workflow, LATEST) for name in names
     )
     return tails.Source(workflow=one.workflow, job=one.lives[0].name if is_one else "")

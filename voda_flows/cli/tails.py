@@ -16,8 +16,7 @@ from voda_flows.cli.loglines import Line, LogFile
 from voda_flows.local import logs
 from voda_flows.local.processes import is_running
 from voda_flows.local.store import LocalStore
-from voda_flows.objects import POD_ENDED, WORKFLOW_ENDED, Object, owner_uids, phase_of, seconds
-from voda_flows.report.jobs import WORKFLOW_LABEL
+from voda_flows.objects import POD_ENDED, WORKFLOW_ENDED, WORKFLOW_LABEL, Object, owner_uids, phase_of, seconds
 from voda_flows.report.lives import lives
 
 #: Log files grow without a change of the store, so a follower looks this often.

@@ -10,10 +10,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from scheduler_core.model.job import WorkerPhase
-from voda_flows.objects import GPU, POD_ENDED, Object, phase_of, seconds
+from voda_flows.objects import GPU, HOSTNAME_LABEL, POD_ENDED, WORKFLOW_LABEL, Object, phase_of, seconds
 
-HOSTNAME = "kubernetes.io/hostname"
-WORKFLOW_LABEL = "workflows.argoproj.io/workflow"
 ALLOCATION = "voda.dev/allocation"
 #: The driver's HTTP server listens here on the pod's own address.
 DRIVER_PORT = 7071
@@ -138,4 +136,4 @@ def gpus(pod: Object) -> int:
 def node_of(pod: Object) -> str:
     """The node it is on or can only go to, empty when that is open."""
     spec = pod.get("spec") or {}
-    return spec.get("nodeName") or (spec.get("nodeSelector") or {}).get(HOSTNAME) or ""
+    return spec.get("nodeName") or (spec.get("nodeSelector") or {}).get(HOSTNAME_LABEL) or ""

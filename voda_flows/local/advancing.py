@@ -16,11 +16,10 @@ from datetime import datetime, timedelta
 from scheduler_core.errors import Conflict, InvalidValue, NotFound
 from voda_flows.local import logs
 from voda_flows.local.argo import Advance, TemplateSource, advance
-from voda_flows.local.cron import LABEL as CRON_LABEL
-from voda_flows.local.kubelet import END, WORKFLOW
+from voda_flows.local.kubelet import END
 from voda_flows.local.store import LocalStore
 from voda_flows.local.trouble import is_trouble
-from voda_flows.objects import POD_ENDED, WORKFLOW_ENDED, Key, Object, format_time, phase_of
+from voda_flows.objects import CRON_LABEL, POD_ENDED, WORKFLOW_ENDED, WORKFLOW_LABEL, Key, Object, format_time, phase_of
 
 Place = tuple[str, str]
 """(namespace, name) of a Workflow."""
@@ -52,7 +51,7 @@ class Workflows:
             return set()  # what changed in the store is none of theirs
         pods_by_place: dict[Place, dict[str, Object]] = defaultdict(dict)
         for key, pod in pods.items():
-            name = (pod["metadata"].get("labels") or {}).get(WORKFLOW)
+            name = (pod["metadata"].get("labels") or {}).get(WORKFLOW_LABEL)
             pods_by_place[(key.namespace, name or "")][key.name] = pod
         unseen = {
             (key.namespace, key.name)

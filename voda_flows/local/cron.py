@@ -22,9 +22,8 @@ from typing import Any
 
 from scheduler_core.errors import InvalidValue
 from voda_flows.local.schedule import Schedule, read_schedule
-from voda_flows.objects import WORKFLOW_ENDED, Object, format_time, parse_time, phase_of
+from voda_flows.objects import CRON_LABEL, WORKFLOW_ENDED, Object, format_time, parse_time, phase_of
 
-LABEL = "workflows.argoproj.io/cron-workflow"
 SCHEDULED = "workflows.argoproj.io/scheduled-time"
 USED = "cronworkflows.argoproj.io/last-used-schedule"
 LATE_S = 5.0
@@ -142,7 +141,7 @@ def workflow_from_cron(cron: Object, scheduled: datetime) -> Object:
         "metadata": {
             "name": f"{metadata['name']}-{int(scheduled.timestamp())}",
             "namespace": metadata["namespace"],
-            "labels": {**(extra.get("labels") or {}), LABEL: metadata["name"]},
+            "labels": {**(extra.get("labels") or {}), CRON_LABEL: metadata["name"]},
             "annotations": {
                 **(extra.get("annotations") or {}),
                 SCHEDULED: scheduled.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),

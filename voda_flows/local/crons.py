@@ -7,9 +7,9 @@ from contextlib import suppress
 from datetime import datetime
 
 from scheduler_core.errors import Conflict, InvalidValue, NotFound
-from voda_flows.local.cron import LABEL, USED, CronStep, cron_step, used_schedules
+from voda_flows.local.cron import USED, CronStep, cron_step, used_schedules
 from voda_flows.local.store import LocalStore
-from voda_flows.objects import Key, Object
+from voda_flows.objects import CRON_LABEL, Key, Object
 
 log = logging.getLogger("voda.local.cron")
 
@@ -39,7 +39,8 @@ class Crons:
         return [
             workflow
             for key, workflow in self.store.snapshot("Workflow").items()
-            if key.namespace == cron.namespace and (workflow["metadata"].get("labels") or {}).get(LABEL) == cron.name
+            if key.namespace == cron.namespace
+            and (workflow["metadata"].get("labels") or {}).get(CRON_LABEL) == cron.name
         ]
 
     def _do(self, key: Key, cron: Object, step: CronStep) -> None:

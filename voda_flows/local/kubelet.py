@@ -22,11 +22,10 @@ from voda_flows.local.nodes import Binding, bind, devices_of, held_slots, node_o
 from voda_flows.local.pods import Pods, choose_address
 from voda_flows.local.store import LocalStore
 from voda_flows.local.trouble import is_trouble
-from voda_flows.objects import POD_ENDED, Key, Object, format_time, key_of, phase_of
+from voda_flows.objects import POD_ENDED, WORKFLOW_LABEL, Key, Object, format_time, key_of, phase_of
 
 END = "voda.dev/end"
 """Annotation of a pod whose processes are to end while the pod itself stays."""
-WORKFLOW = "workflows.argoproj.io/workflow"
 ROLE = "voda.dev/role"
 DEVICES_LIMIT_S = 20
 
@@ -121,7 +120,7 @@ class Kubelet:
                 continue
             if not self.pods.end(pod):
                 continue
-            if (key.namespace, (metadata.get("labels") or {}).get(WORKFLOW)) not in unseen:
+            if (key.namespace, (metadata.get("labels") or {}).get(WORKFLOW_LABEL)) not in unseen:
                 self._keep_log(pod)
                 self.pods.forget(metadata["uid"])
                 self.store.remove(key, uid=metadata["uid"])
@@ -171,7 +170,7 @@ class Kubelet:
         )
 
     def _workflow(self, pod: Object) -> Object | None:
-        name = (pod["metadata"].get("labels") or {}).get(WORKFLOW)
+        name = (pod["metadata"].get("labels") or {}).get(WORKFLOW_LABEL)
         return self.store.snapshot("Workflow").get(Key("Workflow", pod["metadata"]["namespace"], name or ""))
 
     def _workdir(self, pod: Object) -> Path | None:

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 
 from scheduler_core.errors import InvalidValue
 from voda_flows.local.launch import SLOTS
-from voda_flows.objects import GPU, POD_ENDED, Key, Object, phase_of
+from voda_flows.objects import GPU, HOSTNAME_LABEL, POD_ENDED, Key, Object, phase_of
 
-HOSTNAME = "kubernetes.io/hostname"
 SHAPE = re.compile(r"([1-9]\d{0,3})x(\d{1,3})")
 
 
@@ -44,7 +43,7 @@ def make_node(name: str, gpus: int, labels: Mapping[str, str] | None = None) -> 
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": name, "labels": {"kubernetes.io/os": "linux", HOSTNAME: name, **(labels or {})}},
+        "metadata": {"name": name, "labels": {"kubernetes.io/os": "linux", HOSTNAME_LABEL: name, **(labels or {})}},
         "spec": {},
         "status": {
             "capacity": dict(amounts),

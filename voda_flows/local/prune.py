@@ -16,9 +16,8 @@ from datetime import datetime, timedelta
 
 from scheduler_core.errors import Conflict, InvalidValue, NotFound
 from voda_flows.config import CONFIG_MAP, DEFAULT_NAMESPACE, Settings
-from voda_flows.local.cron import LABEL as CRON_LABEL
 from voda_flows.local.store import LocalStore
-from voda_flows.objects import WORKFLOW_ENDED, Key, Object, format_time, parse_time, phase_of
+from voda_flows.objects import CRON_LABEL, WORKFLOW_ENDED, Key, Object, format_time, parse_time, phase_of
 
 LOOK_S = 60.0
 """How often is looked; each time a bounded number goes, so that no round is long."""

@@ -19,7 +19,7 @@ from pathlib import Path
 import yaml
 
 from scheduler_core.errors import Conflict, InvalidValue, NotFound, Unreachable, VodaError
-from voda_flows.local.cron import LABEL, workflow_from_cron
+from voda_flows.local.cron import workflow_from_cron
 from voda_flows.local.down import Down, down
 from voda_flows.local.launch import MARK
 from voda_flows.local.nodes import SHAPE, node_of, nodes_of_documents, nodes_of_shape, num_gpus
@@ -27,7 +27,7 @@ from voda_flows.local.processes import is_held, is_running, lock_path
 from voda_flows.local.single import only_one
 from voda_flows.local.store import LocalStore
 from voda_flows.local.trouble import trouble
-from voda_flows.objects import POD_ENDED, WORKFLOW_ENDED, Object, format_time, key_of, phase_of
+from voda_flows.objects import CRON_LABEL, POD_ENDED, WORKFLOW_ENDED, Object, format_time, key_of, phase_of
 
 SCHEDULER = ("CronWorkflow", "voda", "voda-scheduler")
 CONFIG = ("ConfigMap", "voda", "voda-config")
@@ -197,7 +197,7 @@ def _put(store: LocalStore, body: Object) -> None:
 def _run_scheduler(store: LocalStore) -> str | None:
     """Start the scheduler's first run at once, as its cron workflow would at the next minute."""
     cron = store.get(*SCHEDULER)
-    children = store.list("Workflow", SCHEDULER[1], {LABEL: SCHEDULER[2]})
+    children = store.list("Workflow", SCHEDULER[1], {CRON_LABEL: SCHEDULER[2]})
     if any(phase_of(child) not in WORKFLOW_ENDED for child in children):
         return None
     now = datetime.now(UTC).replace(microsecond=0)

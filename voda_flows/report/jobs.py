@@ -9,7 +9,7 @@ from pathlib import Path
 from scheduler_core.errors import InvalidValue, NotFound
 from voda_flows.config import DEFAULT_NAMESPACE, near_miss
 from voda_flows.local.store import LocalStore
-from voda_flows.objects import WORKFLOW_ENDED, Object, seconds
+from voda_flows.objects import CRON_LABEL, WORKFLOW_ENDED, WORKFLOW_LABEL, Object, seconds
 from voda_flows.report import settled
 from voda_flows.report.files import job_folder, read_files
 from voda_flows.report.lives import JobLife, epochs_of, lives
@@ -19,8 +19,6 @@ from voda_flows.workflows.parameters import JOB_TEMPLATE, PARAMETERS
 
 LATEST = "@latest"
 EVERYTHING = Selector()
-WORKFLOW_LABEL = "workflows.argoproj.io/workflow"
-_CRON_LABEL = "workflows.argoproj.io/cron-workflow"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +123,7 @@ def _is_shown(workflow: Object, namespace: str | None, labels: Selector) -> bool
     """Whether a Workflow is among those that people mean by all of them."""
     meta = workflow["metadata"]
     own = meta.get("labels") or {}
-    is_scheduler = meta["namespace"] == DEFAULT_NAMESPACE and _CRON_LABEL in own
+    is_scheduler = meta["namespace"] == DEFAULT_NAMESPACE and CRON_LABEL in own
     return (namespace == DEFAULT_NAMESPACE or not is_scheduler) and labels.fits(own)
 
 

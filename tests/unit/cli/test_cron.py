@@ -6,8 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tests.unit.cli.world import World
-from voda_flows.local.cron import LABEL
-from voda_flows.objects import Object, format_time
+from voda_flows.objects import CRON_LABEL, Object, format_time
 
 
 def cron(world: World, name: str, **spec: Any) -> Object:
@@ -63,7 +62,7 @@ def test_run_makes_a_child_now_whatever_the_schedule_says(world: World) -> None:
     (child,) = world.store.list("Workflow")
     assert (said.code, said.out) == (0, f"{child['metadata']['name']} created from nightly\n")
     assert child["metadata"]["name"].startswith("nightly-")
-    assert child["metadata"]["labels"] == {LABEL: "nightly", "team": "a"}
+    assert child["metadata"]["labels"] == {CRON_LABEL: "nightly", "team": "a"}
     assert child["metadata"]["ownerReferences"][0]["uid"] == body["metadata"]["uid"]
     assert child["spec"] == body["spec"]["workflowSpec"]
     assert "status" not in world.store.get("CronWorkflow", "default", "nightly")
@@ -94,7 +93,7 @@ def test_runs_are_jobs_as_others_but_for_the_scheduler_s_own(world: World) -> No
     """They are listed and may be the latest; the scheduler's are seen where its namespace is asked for."""
     cron(world, "nightly")
     made = world.voda("cron", "run", "nightly", "-o", "name").out
-    meta = {"name": "voda-scheduler-1", "namespace": "voda", "labels": {LABEL: "voda-scheduler"}}
+    meta = {"name": "voda-scheduler-1", "namespace": "voda", "labels": {CRON_LABEL: "voda-scheduler"}}
     world.store.create({"kind": "Workflow", "metadata": meta, "spec": {}})
 
     assert world.voda("list", "-o", "name").out == made

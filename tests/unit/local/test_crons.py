@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from voda_flows.local.cron import LABEL, manual_workflow
+from voda_flows.local.cron import manual_workflow
 from voda_flows.local.crons import Crons
 from voda_flows.local.store import LocalStore
-from voda_flows.objects import Object, format_time
+from voda_flows.objects import CRON_LABEL, Object, format_time
 
 
 class Rounds:
@@ -104,7 +104,7 @@ def test_replace_terminates_what_runs_and_allow_does_not(rounds: Rounds) -> None
         rounds.turn(minutes)
 
     told = {
-        (child["metadata"]["labels"][LABEL], rounds._minute(child["metadata"]["name"]))
+        (child["metadata"]["labels"][CRON_LABEL], rounds._minute(child["metadata"]["name"]))
         for child in rounds.store.list("Workflow")
         if child["spec"].get("shutdown") == "Terminate"
     }

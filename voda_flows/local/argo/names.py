@@ -54,11 +54,6 @@ def display_name(node_name: str, boundary_name: str | None) -> str:
     return STEP_PREFIX.sub("", node_name[len(boundary_name) :])
 
 
-def task_name(node_name: str, boundary_name: str) -> str:
-    """The name of the step or task that a node runs: its display name without what a fan-out or a try adds."""
-    return display_name(node_name, boundary_name).split("(", 1)[0]
-
-
 def text(value: Any) -> str:  # noqa: ANN401 - any YAML scalar, list or map
     """A parameter's value as Argo keeps it: text stays, everything else is its compact JSON."""
     if isinstance(value, str):

@@ -16,9 +16,8 @@ from scheduler_core.errors import InvalidValue
 from voda_flows.local.argo.names import node_id, text
 from voda_flows.local.argo.podpatch import patched
 from voda_flows.local.argo.schema import check_pod_spec
-from voda_flows.objects import Object
+from voda_flows.objects import WORKFLOW_LABEL, Object
 
-WORKFLOW_LABEL = "workflows.argoproj.io/workflow"
 ON_EXIT_LABEL = "workflows.argoproj.io/on-exit"
 NODE_ID = "workflows.argoproj.io/node-id"
 NODE_NAME = "workflows.argoproj.io/node-name"
