@@ -50,14 +50,19 @@ def test_a_job_lives_from_its_gate_to_its_end(world: World) -> None:
     assert world.observer.observe().jobs == ()
 
 
-def test_a_checkpoint_step_that_is_lost_is_made_again(world: World) -> None:
-    """Its pod may be killed or deleted like any other; only its own word ends the job."""
+def run_to_the_checkpoint(world: World) -> None:
+    """A job of one worker whose driver failed: its checkpoint step is what is left."""
     world.submit("digits", min_gpus="1", max_gpus="1")
     world.cycle()
     world.run_pods()
     world.end_pod("driver", phase="Failed")
     world.cycle()
     world.end_pod("worker", "w0")
+
+
+def test_a_checkpoint_step_that_is_lost_is_made_again(world: World) -> None:
+    """Its pod may be killed or deleted like any other; only its own word ends the job."""
+    run_to_the_checkpoint(world)
     for reason in ("Lost", "Evicted"):
         pod = world.pod("checkpoint")
         world.patch(key_of(pod), {"phase": "Failed", "reason": reason, "message": "pod's process was lost"})
@@ -71,12 +76,7 @@ def test_a_checkpoint_step_that_is_lost_is_made_again(world: World) -> None:
 
 def test_a_checkpoint_step_that_says_no_ends_the_job(world: World) -> None:
     """Exit code 1 is its verdict: the retry limit is used up."""
-    world.submit("digits", min_gpus="1", max_gpus="1")
-    world.cycle()
-    world.run_pods()
-    world.end_pod("driver", phase="Failed")
-    world.cycle()
-    world.end_pod("worker", "w0")
+    run_to_the_checkpoint(world)
     world.end_pod("checkpoint", phase="Failed")
 
     assert world.store.get("Workflow", "default", "digits")["status"]["phase"] == "Failed"
