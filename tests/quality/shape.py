@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -67,8 +68,13 @@ def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     return sum(argument.arg not in {"self", "cls"} for argument in given)
 
 
-def functions(*folders: str) -> Iterator[FunctionShape]:
-    """Shapes of all functions and methods under folders of the repository."""
+@cache
+def functions(*folders: str) -> tuple[FunctionShape, ...]:
+    """Shapes of all functions and methods under folders of the repository; measured once."""
+    return tuple(_functions(*folders))
+
+
+def _functions(*folders: str) -> Iterator[FunctionShape]:
     for path in python_files(*folders):
         text = path.read_text(encoding="utf-8")
         for node in ast.walk(ast.parse(text)):

@@ -18,7 +18,7 @@ def test_files_fit_on_a_few_screens() -> None:
 
 def test_functions_are_short() -> None:
     """A function has at most 40 lines of code, half of them at most 12."""
-    shapes = list(functions(*SOURCES))
+    shapes = functions(*SOURCES)
 
     assert [(shape.where, shape.code_lines) for shape in shapes if shape.code_lines > 40] == []
     assert median(shape.code_lines for shape in shapes) <= 12

@@ -17,22 +17,34 @@ HEAVY = {
 }  # fmt: skip
 
 
-def imported(code: str) -> set[str]:
-    """The modules that a new interpreter has imported after some code."""
-    program = f"{code}; import json, sys; print(json.dumps(sorted(sys.modules)))"
-    ended = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
-    return set(json.loads(ended.stdout.splitlines()[-1]))
+PROGRAM = """
+import json, sys
+steps, before = json.loads(sys.argv[1]), set()
+for step in steps:
+    exec(step)
+    print(json.dumps(sorted(set(sys.modules) - before)))
+    before = set(sys.modules)
+"""
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_a_verb_imports_nothing_heavy(verb: str) -> None:
+def imported(*steps: str) -> list[set[str]]:
+    """The modules that a new interpreter imports with each of these steps, one after another."""
+    command = [sys.executable, "-c", PROGRAM, json.dumps(steps)]
+    ended = subprocess.run(command, check=True, capture_output=True, text=True)
+    return [set(json.loads(line)) for line in ended.stdout.splitlines() if line.startswith("[")]
+
+
+def test_a_verb_imports_nothing_heavy() -> None:
     """Not even the verbs that draw, check or start something import, before they do, what only that needs."""
-    assert imported(f"import voda_flows.cli.{verb}") & HEAVY == set()
+    found = imported(*(f"import voda_flows.cli.{verb}" for verb in VERBS))
+    heavy = {verb: modules & HEAVY for verb, modules in zip(VERBS, found, strict=True) if modules & HEAVY}
+
+    assert heavy == {}
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["sumbit"], ["--version"]])
 def test_help_imports_no_verb(arguments: list[str]) -> None:
     """What is said of all verbs is made from the table alone."""
-    found = imported(f"from voda_flows.cli import run; run({arguments!r})")
+    (found,) = imported(f"from voda_flows.cli import run; run({arguments!r})")
 
     assert found & {*HEAVY, "yaml", "sqlite3", *(f"voda_flows.cli.{verb}" for verb in VERBS)} == set()

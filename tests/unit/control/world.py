@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +46,18 @@ class Spoken(Reports):
         return {uid: self.said[uid] for uid in address_by_uid if uid in self.said}
 
 
+@cache
+def _first_state(gpus: tuple[int, ...]) -> bytes:
+    """The state of a world in which nothing has happened yet; made once for each cluster."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = LocalStore(Path(folder))
+        for index, count in enumerate(gpus):
+            store.create(make_node(f"n{index}", count))
+        store.create(yaml.safe_load((TEMPLATES / f"{JOB_TEMPLATE}.yaml").read_text(encoding="utf-8")))
+        store.close()
+        return (Path(folder) / "state.db").read_bytes()
+
+
 class World:
     """Nodes, the job's template and a scheduler over a fresh store.
 
@@ -54,11 +68,9 @@ class World:
     """
 
     def __init__(self, home: Path, gpus: tuple[int, ...] = (2, 2), settings: Settings | None = None) -> None:
+        home.mkdir(parents=True, exist_ok=True)
+        (home / "state.db").write_bytes(_first_state(gpus))
         self.store = LocalStore(home)
-        for index, count in enumerate(gpus):
-            self.store.create(make_node(f"n{index}", count))
-        template = yaml.safe_load((TEMPLATES / f"{JOB_TEMPLATE}.yaml").read_text(encoding="utf-8"))
-        self.store.create(template)
         self.engine = Workflows(self.store)
         self.drivers = Spoken()
         self.observer = StoreObserver(self.store, settings or Settings(), self.drivers)

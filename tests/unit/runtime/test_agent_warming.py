@@ -14,11 +14,13 @@ PATIENCE_S = 60.0
 
 
 def warming(folder: Path) -> subprocess.Popen[str]:
-    """An agent whose imports would take for ever; it has said so in a file when they began."""
-    (folder / "endless.py").write_text(
+    """An agent whose imports would take for ever; it has said so in a file when they began.
+
+    The endless one stands in for PyTorch, the first of them: what would take seconds is not waited for.
+    """
+    (folder / "torch.py").write_text(
         "import os, signal\nopen(os.environ['BEGUN'], 'w').close()\nwhile True: signal.pause()\n"
     )
-    (folder / "program.py").write_text("import endless\n")
     (folder / "key").write_text("00" * 32)
     os.mkfifo(folder / "begun")
     environment = {
@@ -31,7 +33,6 @@ def warming(folder: Path) -> subprocess.Popen[str]:
         "VODA_POD_IP": "127.0.0.1",
         "VODA_KEY_FILE": str(folder / "key"),
         "VODA_CHECKPOINT_ROOT": str(folder / "root"),
-        "VODA_WARM": "endless",
     }
     agent = subprocess.Popen([sys.executable, "-m", "voda_flows.runtime.agent"], env=environment, text=True)
     with (folder / "begun").open():  # opens when the endless import has begun
