@@ -23,6 +23,7 @@ from voda_flows.local.processes import (
     kill_marked_in,
     parent_of,
     parents_in,
+    send,
     tell,
     wait_for_ends,
 )
@@ -89,8 +90,7 @@ def _stop_engine(home: Path) -> bool:
     found = engines_in(home)
     for number in (signal.SIGTERM, signal.SIGKILL):
         for pid in found:
-            with suppress(ProcessLookupError):
-                os.kill(pid, number)
+            send(pid, number)
         if not wait_for_ends(found, STOP_LIMIT_S):
             return bool(found)
     raise VodaError(

@@ -92,10 +92,19 @@ def _command_lines() -> Iterator[tuple[int, list[str]]]:
 def tell(folder: Path, number: signal.Signals) -> bool:
     """Send a signal to the pod's parent process; false where it has ended (or not begun)."""
     pid = parent_of(folder)
-    if pid is None:
-        return False
+    return pid is not None and send(pid, number)
+
+
+def send(pid: int, number: signal.Signals) -> bool:
+    """Send a signal that a stopped process hears too: it is woken to hear it; false where it has ended.
+
+    Args:
+        pid: The process.
+        number: The signal; SIGCONT only wakes.
+    """
     try:
         os.kill(pid, number)
+        os.kill(pid, signal.SIGCONT)
     except ProcessLookupError:
         return False
     return True

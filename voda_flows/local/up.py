@@ -7,6 +7,7 @@ on processes; ``voda up`` is its caller. ``down.py`` is the other way.
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -23,7 +24,7 @@ from voda_flows.local.cron import workflow_from_cron
 from voda_flows.local.down import Down, down
 from voda_flows.local.launch import MARK
 from voda_flows.local.nodes import SHAPE, node_of, nodes_of_documents, nodes_of_shape, num_gpus
-from voda_flows.local.processes import is_held, is_running, lock_path
+from voda_flows.local.processes import engines_in, is_held, is_running, lock_path, send
 from voda_flows.local.single import only_one
 from voda_flows.local.store import LocalStore
 from voda_flows.local.trouble import trouble
@@ -96,6 +97,9 @@ def up(home: Path, nodes: Iterable[Object] | None = None) -> Up:
         started = not is_running(home)
         if started:
             start_engine(home)
+        else:
+            for engine in engines_in(home):
+                send(engine, signal.SIGCONT)  # somebody may have stopped it (Ctrl-Z, a debugger): it is to be up
         return Up(started=started, nodes=names, scheduler=_run_scheduler(store))
 
 

@@ -68,6 +68,52 @@ def test_up_after_a_killed_engine_starts_another(own_world: World) -> None:
     assert named_by(own_world.home / "engine.json") not in (None, pid)
 
 
+def frozen_pod(world: World, name: str) -> Path:
+    """The folder of a pod that runs and whose parent process was stopped."""
+    folder = world.folder(world.pod(name, "sleep", "600"))
+    world.phase("Pod", name, "Running")
+    parent = parent_of(folder)
+    assert parent is not None
+    os.kill(parent, signal.SIGSTOP)
+    return folder
+
+
+def test_a_stopped_engine_goes_on_with_the_next_up(own_world: World) -> None:
+    """It still holds its lock, so nobody else may take its place."""
+    up(own_world.home)
+    pid = named_by(own_world.home / "engine.json")
+    assert pid is not None
+    os.kill(pid, signal.SIGSTOP)
+    own_world.pod("waits", "true")
+
+    assert not up(own_world.home).started
+    own_world.phase("Pod", "waits", "Succeeded")
+
+
+def test_a_frozen_pod_can_be_deleted(own_world: World) -> None:
+    """Its parent process is woken to hear that it is to end: its container would run on for ever."""
+    own_world.begin()
+    folder = frozen_pod(own_world, "frozen")
+
+    own_world.store.delete("Pod", "default", "frozen")
+
+    assert own_world.gone("Pod", "frozen")
+    assert wait_for_ends(parents_in(own_world.home).values(), 30) == set()
+    assert not folder.exists()
+
+
+def test_a_stopped_world_ends_in_good_order(own_world: World) -> None:
+    """Engine and pods are woken to end by themselves, none has to be killed."""
+    own_world.begin()
+    frozen_pod(own_world, "frozen")
+    engine = named_by(own_world.home / "engine.json")
+    assert engine is not None
+    os.kill(engine, signal.SIGSTOP)
+
+    assert down(own_world.home) == Down(engine=True, drained=1, killed=0)
+    assert is_idle(own_world.home)
+
+
 def test_other_nodes_are_refused_while_in_use(own_world: World) -> None:
     """Other nodes than those that serve pods are a conflict that says what to do; after ``down`` they may come."""
     own_world.begin("2x2")
