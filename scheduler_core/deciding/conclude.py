@@ -24,6 +24,12 @@ from scheduler_core.model.target import Target
 def conclude(observation: Observation, target: Target, begin: Start, served: Sequence[Served]) -> Decision:
     """Put the pools' results and the fixed jobs together into the next target.
 
+    Args:
+        observation: The world.
+        target: The stored target.
+        begin: Where the decision started.
+        served: What each pool's jobs get.
+
     Raises:
         LawBroken: A node would be promised more GPUs than it has.
     """

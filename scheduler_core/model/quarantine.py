@@ -56,18 +56,29 @@ def quarantines(observation: Observation, target: Target, stage: str = "") -> di
 def with_quarantine(
     observation: Observation, target: Target, reason_by_job: Mapping[str, str], stage: str
 ) -> dict[str, Quarantine]:
-    """The target's quarantines and those of these jobs, which fail now, by id in order."""
+    """The target's quarantines and those of these jobs, which fail now, by id in order.
+
+    Args:
+        observation: The world in which they fail.
+        target: The stored target, with the quarantines so far.
+        reason_by_job: What the stage did wrong with each of them.
+        stage: The stage that fails.
+
+    Returns:
+        The quarantines; one that fails again in the same way is left out for longer each time.
+    """
     made = dict(target.quarantined)
     jobs = observation.jobs_by_id
     for job_id, reason in reason_by_job.items():
         inputs = job_inputs(jobs[job_id], observation)
         before = target.quarantined.get(job_id)
-        again = before is not None and before.inputs == inputs and before.stage == stage
-        tries = before.tries + 1 if before is not None and again else 1
+        if before is not None and (before.inputs, before.stage) != (inputs, stage):
+            before = None  # the job or what fails is another now: its time begins anew
+        tries = before.tries + 1 if before is not None else 1
         made[job_id] = Quarantine(
             stage=stage,
             reason=reason,
-            since_s=before.since_s if before is not None and again else observation.now_s,
+            since_s=before.since_s if before is not None else observation.now_s,
             tried_s=observation.now_s,
             until_s=observation.now_s + backoff_s(tries, _FIRST_S, _LONGEST_S),
             tries=tries,
@@ -103,7 +114,15 @@ def for_policy(target: Target, policy: str) -> Target:
 
 
 def next_fence(target: Target, policy: str, digest: str, fault: str, now_s: float) -> Fence:
-    """The fence after one more decision that failed."""
+    """The fence after one more decision that failed.
+
+    Args:
+        target: The stored target, with the fence so far if there is one.
+        policy: The policy that failed.
+        digest: Of the input with which it failed.
+        fault: What it did wrong.
+        now_s: The moment, seconds since the epoch.
+    """
     before = target.fence
     tries = before.tries + 1 if before else 1
     return Fence(

@@ -37,7 +37,11 @@ class _Strict(_Base):  # type: ignore[misc]  # the base is chosen at import: C w
         return {key.value: self.construct_object(value, deep=deep) for key, value in node.value}
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
-        """Put what ``<<`` names in its place: own keys win, then earlier sources (PyYAML's lets an inner one win)."""
+        """Put what ``<<`` names in its place: own keys win, then earlier sources (PyYAML's lets an inner one win).
+
+        Raises:
+            Misplaced: Something else than a mapping is to be merged; says where.
+        """
         sources = [value for key, value in node.value if key.tag == _MERGE]
         if not sources:
             return

@@ -84,7 +84,11 @@ class _Check:
         self._seen: set[tuple[str, str]] = set()
 
     def run(self) -> None:
-        """Check the arguments, the names, and every template from the entrypoint and the exit handler on."""
+        """Check the arguments, the names, and every template from the entrypoint and the exit handler on.
+
+        Raises:
+            InvalidValue: The first fault, with its path.
+        """
         _check_unique(self._spec.get("templates") or (), "spec.templates[{index}].name")
         for each in self._arguments:
             if "value" not in each and "default" not in each:
