@@ -12,7 +12,7 @@ from voda_flows.cli.verbs import verb
 from voda_flows.control.explain import explain
 from voda_flows.control.settings import settings
 from voda_flows.local.store import LocalStore
-from voda_flows.objects import WORKFLOW_ENDED, phase_of
+from voda_flows.objects import WORKFLOW_ENDED, Object, phase_of
 from voda_flows.report import jobs
 from voda_flows.report.lives import JobLife
 from voda_flows.report.times import short
@@ -28,7 +28,7 @@ def command(shared: Shared, name: str) -> None:
     """Say why a job waits, or why it has what it has, in sentences, and what was done to it last."""
     store = shared.store()
     named = jobs.find(store, shared.namespace, name)
-    said = {life.label: _sentences(store, life) for life in named.lives}
+    said = {life.label: _sentences(store, named.workflow, life) for life in named.lives}
     if shared.is_data:
         output.data({"jobs": [{"job": label, "because": lines} for label, lines in said.items()]}, shared.output)
         return
@@ -46,12 +46,14 @@ def command(shared: Shared, name: str) -> None:
         click.echo(f"{name} is {phase}: none of its steps has asked for GPUs yet")
 
 
-def _sentences(store: LocalStore, life: JobLife) -> list[str]:
+def _sentences(store: LocalStore, workflow: Object, life: JobLife) -> list[str]:
     """What is to be said of one job."""
     if life.phase in WORKFLOW_ENDED:
         ago = short(time.time() - (life.ended_s or life.submitted_s))
         why = f": {life.message}" if life.message else ""
         return [f"{life.label} ended {ago} ago as {life.phase}{why}"]
+    if not life.segments and workflow["spec"].get("suspend"):
+        return [f"{life.label} was submitted suspended, it is not begun; see: voda resume {life.workflow}"]
     if not life.segments:
         return [f"{life.label} was submitted; the engine has not looked at it yet"]
     whole = f"{life.workflow}/{life.name}"

@@ -15,7 +15,7 @@ from voda_flows.cli.options import Shared, job_names, shared_options
 from voda_flows.cli.verbs import verb
 from voda_flows.control.reports import DriverStatus
 from voda_flows.local.store import LocalStore
-from voda_flows.objects import Object
+from voda_flows.objects import WORKFLOW_ENDED, Object
 from voda_flows.report.events import Event
 from voda_flows.report.gather import gather
 from voda_flows.report.jobs import Named
@@ -52,6 +52,8 @@ def command(shared: Shared, names: tuple[str, ...]) -> None:
     for number, one in enumerate(chosen):
         click.echo("\n" if number else "", nl=False)
         _show_named(shared, store, one, said)
+    if any(life.phase not in WORKFLOW_ENDED for one in chosen for life in one.lives):
+        shared.warn_if_down()
     if not chosen:
         output.story("no job fits these options")
 

@@ -8,7 +8,7 @@ from voda_flows.cli import columns, output
 from voda_flows.cli.choosing import narrowed
 from voda_flows.cli.options import Shared, shared_options
 from voda_flows.cli.verbs import verb
-from voda_flows.objects import Object, seconds
+from voda_flows.objects import WORKFLOW_ENDED, Object, phase_of, seconds
 from voda_flows.report import jobs
 from voda_flows.report.jobs import Named
 from voda_flows.report.lives import JobLife
@@ -34,9 +34,16 @@ def command(shared: Shared) -> None:
         return
     rows = [row for one in shown for row in _rows(one, now_s, shared)]
     columns.show(_headers(shared), rows)
+    if any(_goes_on(one.workflow) for one in shown):
+        shared.warn_if_down()
     if not rows:
         elsewhere = shared.narrows or shared.namespace not in (None, "default")
         output.story("no job fits these options" if elsewhere else "no jobs; submit one with `voda submit FILE`")
+
+
+def _goes_on(workflow: Object) -> bool:
+    """Whether it has not ended."""
+    return phase_of(workflow) not in WORKFLOW_ENDED
 
 
 def _rows(one: Named, now_s: float, shared: Shared) -> list[list[str]]:

@@ -96,7 +96,7 @@ def sentences(view: JobView, seen: Seen) -> list[str]:
     said += _workers(job, seen.settings, now_s)
     said += trouble.failing_workers(job, now_s, seen.settings.start_limit_s)
     said += _limits(view, job, seen)
-    return said + _recent(label, seen.rows)
+    return said + _recent(label, (row for row in seen.rows if row["time_s"] >= job.spec.submitted_s))
 
 
 def _cause(job: Job, seen: Seen) -> list[str]:
@@ -125,8 +125,8 @@ def _standing(view: JobView, job: Job, now_s: float) -> str:
         case JobPhase.STARTING:
             return f"starts on {size}, granted{since}"
         case JobPhase.RUNNING:
-            epoch = f"epoch {job.progress.epoch} of {spec.epochs}, step {job.progress.step}"
-            return f"trains on {size}, {epoch}, granted{since}"
+            far = f", epoch {job.progress.epoch} of {spec.epochs}, step {job.progress.step}" if job.progress.step else ""
+            return f"trains on {size}{far}, granted{since}"
         case JobPhase.STOPPING:
             return f"writes a checkpoint and gives back {size}"
         case _:

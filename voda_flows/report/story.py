@@ -66,7 +66,7 @@ def _explained(event: Event, life: JobLife, name: str, mine: Sequence[Object], r
         for action in row.get("actions") or ():
             same = action.get("job") == name and action.get("segment", event.segment) == event.segment
             if same and action.get("action") in wanted:
-                return _with_reason(event, action, _change(name, row, rounds, down=event.kind in _DOWN))
+                return _with_reason(event, action, _change(name, row, rounds, event.kind))
     return event
 
 
@@ -104,20 +104,29 @@ class _Change:
         return self.after.get(name, 0) - (self.before or {}).get(name, 0)
 
 
-def _change(name: str, row: Object, rounds: Sequence[Object], *, down: bool) -> _Change:
+def _change(name: str, row: Object, rounds: Sequence[Object], kind: str) -> _Change:
     """The newest decision up to a round that changed the job's number; the round's own where none is remembered.
 
     A worker that was granted before the last decision took some away may still come: growth is due to one that gave.
+    A job that comes back with what it had, after ``voda down`` or a crash, owes that grant to no change.
     """
     own = _Change(decision=_number(row), policy=str(row.get("policy") or ""), before=None, after=row.get("gpus") or {})
     later = row
     for earlier in reversed([one for one in rounds if _number(one) <= own.decision]):
         before, after = earlier.get("gpus") or {}, later.get("gpus") or {}
         more = after.get(name, 0) - before.get(name, 0)
-        if more > 0 or (more < 0 and down):
+        if more > 0 or (more < 0 and kind in _DOWN):
             return _Change(decision=_number(later), policy=str(later.get("policy") or ""), before=before, after=after)
+        if kind == "grant" and earlier is not row and _ran(earlier, name):
+            return own
         later = earlier
     return own
+
+
+def _ran(row: Object, name: str) -> bool:
+    """Whether a round did something with a job's workers."""
+    actions = row.get("actions") or ()
+    return any(one.get("job") == name and one.get("action") in ("Grant", "Grow", "Publish", "Stop") for one in actions)
 
 
 def _number(row: Object) -> int:

@@ -166,7 +166,10 @@ def test_without_a_world_every_verb_says_how_to_start_one(tmp_path: Path, world:
     assert not (tmp_path / "none").exists()
 
 
-@pytest.mark.parametrize("verb", [("explain", "digits"), ("wait", "digits", "--timeout", "0"), ("watch", "--once")])
+@pytest.mark.parametrize(
+    "verb",
+    [("explain", "digits"), ("wait", "digits", "--timeout", "0"), ("watch", "--once"), ("list",), ("get", "digits")],
+)
 def test_who_waits_in_vain_is_told(world: World, verb: tuple[str, ...]) -> None:
     """While nothing runs jobs, those who ask when theirs will run hear it."""
     world.add(running())
@@ -359,6 +362,21 @@ def test_explain_calls_a_job_as_the_lists_do(world: World) -> None:
     world.add(running())
 
     assert world.voda("explain", "digits").out.startswith("digits starts on 2 GPUs of 1..4, ")
+
+
+def test_explain_of_a_job_that_was_submitted_suspended_says_what_begins_it(world: World) -> None:
+    """The engine has looked at it and does nothing, so nobody waits for the engine."""
+    world.store.create(
+        {
+            "kind": "Workflow",
+            "metadata": {"name": "later"},
+            "spec": {"suspend": True, "workflowTemplateRef": {"name": "voda-elastic-job"}},
+        }
+    )
+
+    assert world.voda("explain", "later").out == (
+        "later was submitted suspended, it is not begun; see: voda resume later\n"
+    )
 
 
 def test_explain_says_how_a_job_ended(world: World) -> None:

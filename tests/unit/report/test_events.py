@@ -121,6 +121,26 @@ def test_a_change_of_size_is_explained_by_who_lost_or_gained() -> None:
     }
 
 
+def test_a_grant_after_a_pause_is_explained_by_the_decision_that_holds() -> None:
+    """A job that comes back with what was left to it is not told of the gift with which it once began."""
+    job = Building(name="a").grant(1, ("w0", "n0"), ("w1", "n1")).publish("w0", "w1").stop(29, "resize", "w0", "w1")
+    job.grant(31, ("w0", "n0"))
+    rounds = (
+        decision(0, 1, {"b/train": 2}),
+        decision(1, 2, {"a/train": 2}, act("a", "Grant")),
+        decision(20, 3, {"a/train": 1, "c/train": 1}, act("a", "Publish")),
+        decision(30, 3, {"a/train": 1, "c/train": 1}, act("a", "Release")),
+        decision(31, 3, {"a/train": 1, "c/train": 1}, act("a", "Grant", segment=1)),
+    )
+
+    told = [event.reason for event in of(job, rounds=rounds).jobs[0].happened if event.kind == "grant"]
+
+    assert told == [
+        "takes what is left by b (2 -> 0); decision 2, elastic_fifo: 2 for this job",
+        "decision 3, elastic_fifo: 1 for this job",
+    ]
+
+
 def test_a_round_of_an_earlier_job_of_that_name_explains_nothing() -> None:
     """Only rounds while the job lived are its own."""
     job = Building(name="a", submitted=50).grant(51, ("w0", "n0"))
