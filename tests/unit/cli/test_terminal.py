@@ -20,6 +20,21 @@ from tests.unit.cli.world import World
 from tests.unit.report.world import Building
 
 PROGRAM = [sys.executable, "-c", "from voda_flows.cli import main; main()"]
+END = "--- end"
+#: Several command lines in one process, which takes the time of one to start; each is followed by a mark.
+ONE_AFTER_ANOTHER = [
+    sys.executable,
+    "-c",
+    f"""
+import sys
+from voda_flows.cli import run
+for line in sys.argv[1:]:
+    code = run(line.split())
+    print({END!r}, flush=True)
+    if code:
+        sys.exit(code)
+""",
+]
 ESCAPE = "\x1b"
 LIMIT_S = 60
 
@@ -30,11 +45,17 @@ def environment(world: World, **more: str) -> dict[str, str]:
     return {**kept, "VODA_HOME": str(world.home), "TERM": "xterm-256color", **more}
 
 
-def on_terminal(world: World, *arguments: str, columns: int = 80, settings: dict[str, str] | None = None) -> str:
+def on_terminal(
+    world: World,
+    *arguments: str,
+    program: list[str] = PROGRAM,
+    columns: int = 80,
+    settings: dict[str, str] | None = None,
+) -> str:
     """What a command shows on a terminal of so many columns."""
     own, other = pty.openpty()
     fcntl.ioctl(own, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    process = subprocess.Popen([*PROGRAM, *arguments], stdin=other, stdout=other, stderr=other,
+    process = subprocess.Popen([*program, *arguments], stdin=other, stdout=other, stderr=other,
                                env=environment(world, **(settings or {})), close_fds=True)  # fmt: skip
     os.close(other)
     shown = b""
@@ -69,16 +90,16 @@ def test_a_terminal_has_colours_unless_told_otherwise(busy: World) -> None:
 
 
 @pytest.mark.parametrize("columns", [40, 60])
-@pytest.mark.parametrize(
-    "verb", ["list -o wide", "get digits", "queue", "nodes", "top --once", "events", "watch --once"]
-)
-def test_no_line_is_longer_than_the_terminal_is_wide(busy: World, verb: str, columns: int) -> None:
+def test_no_line_is_longer_than_the_terminal_is_wide(busy: World, columns: int) -> None:
     """Whatever the width: what matters most is there, what does not fit is left out or goes on below."""
-    shown = on_terminal(busy, *verb.split(), columns=columns, settings={"NO_COLOR": "1"})
-    lines = [re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", line) for line in shown.replace("\r", "\n").splitlines()]
+    verbs = ("list -o wide", "get digits", "queue", "nodes", "top --once", "events", "watch --once")
+    shown = on_terminal(busy, *verbs, program=ONE_AFTER_ANOTHER, columns=columns, settings={"NO_COLOR": "1"})
+    plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown.replace("\r", "\n"))
+    lines_by_verb = dict(zip(verbs, (part.splitlines() for part in plain.split(f"{END}\n")), strict=False))
 
-    assert max(map(len, lines)) <= columns
-    assert any("digits" in line for line in lines) or verb == "queue"
+    assert [verb for verb, lines in lines_by_verb.items() if max(map(len, lines)) > columns] == []
+    assert [verb for verb, lines in lines_by_verb.items() if not any("digits" in line for line in lines)] == ["queue"]
+    assert len(lines_by_verb) == len(verbs) == plain.count(END)
 
 
 def test_a_narrow_watch_keeps_phase_gpus_and_progress(busy: World) -> None:
