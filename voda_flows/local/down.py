@@ -38,7 +38,7 @@ BEGIN_LIMIT_S = 5.0
 GOODBYE_S = 5.0
 """How long workers may take to leave once their drivers have."""
 LOOK_S = 0.02
-FOLDERS = ("pods", "logs", "volumes", "records")
+FOLDERS = ("pods", "logs", "volumes", "records", "metrics")
 STATE = ("state.db", "state.db-wal", "state.db-shm")
 FILES = ("engine.lock", "engine.log", "engine.log.1", "engine.out", "engine.json", "clock.json", LOCK)
 

@@ -250,6 +250,7 @@ def test_purge_that_was_killed_can_be_repeated(own_world: World) -> None:
     killed("down", "shutil.rmtree", "purge", world.home)
     world.store.close()
     (world.home / "pods" / "left").mkdir(parents=True)
+    (world.home / "metrics").mkdir(exist_ok=True)
     assert voda(world.home, "up").code == 1
 
     assert voda(world.home, "down", "--purge").code == 0
