@@ -58,12 +58,13 @@ class Down:
     killed: int
 
 
-def down(home: Path, *, drain_s: float = DRAIN_S, purge: bool = False) -> Down:
+def down(home: Path, *, drain_s: float = DRAIN_S, stop_s: float = STOP_LIMIT_S, purge: bool = False) -> Down:
     """End the engine and every pod; drivers first, so that jobs leave a checkpoint. What is in the store stays.
 
     Args:
         home: Folder of the state.
         drain_s: How long pods may take to end by themselves.
+        stop_s: How long the engine may; then it is killed.
         purge: Take away the state too, volumes and checkpoints included.
 
     Raises:
@@ -73,7 +74,7 @@ def down(home: Path, *, drain_s: float = DRAIN_S, purge: bool = False) -> Down:
     if not is_there(home):
         return Down(engine=False, drained=0, killed=0)
     with only_one(home, must_lock=False):
-        engine = _stop_engine(home)
+        engine = _stop_engine(home, stop_s)
         drained, killed = _end_pods(home, drain_s)
         if purge:
             _purge(home)
@@ -85,13 +86,13 @@ def is_there(home: Path) -> bool:
     return any((home / name).exists() for name in (*FOLDERS, *STATE, *FILES)) or bool(engines_in(home))
 
 
-def _stop_engine(home: Path) -> bool:
+def _stop_engine(home: Path, stop_s: float) -> bool:
     """End the engine, also one that is only about to start."""
     found = engines_in(home)
-    for number in (signal.SIGTERM, signal.SIGKILL):
+    for number, limit_s in ((signal.SIGTERM, stop_s), (signal.SIGKILL, STOP_LIMIT_S)):
         for pid in found:
             send(pid, number)
-        if not wait_for_ends(found, STOP_LIMIT_S):
+        if not wait_for_ends(found, limit_s):
             return bool(found)
     raise VodaError(
         f"{home}: expected the engine (pid {found}) to end, it does not even when killed; look at 'ps {found[0]}'"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -100,9 +101,17 @@ def prepared(home: Path) -> World:
     return world
 
 
-def stopped(home: Path, stop_before: int) -> Watched:
-    """What an old holder wrote that was stopped before one of a round's calls, and woke up after a takeover."""
-    world, clock = prepared(home), Clock()
+def stopped(folder: Path, stop_before: int) -> Watched:
+    """What an old holder wrote that was stopped before one of a round's calls, and woke up after a takeover.
+
+    Args:
+        folder: Where worlds may be; ``prepared`` in it is the one that each of them begins as.
+        stop_before: Number of the call before which it is stopped, from 1.
+    """
+    home, clock = folder / str(stop_before), Clock()
+    world = World(home, gpus=(2, 2))
+    world.store.close()
+    shutil.copy(folder / "prepared" / "state.db", home / "state.db")
     new = scheduler(world.store, "new", clock)
 
     def takeover() -> None:
@@ -126,9 +135,10 @@ def stopped(home: Path, stop_before: int) -> Watched:
 
 def test_an_old_holder_that_wakes_up_writes_nothing(tmp_path: Path) -> None:
     """Stopped before each of its round's calls in turn, for longer than the Lease lasts."""
-    rounds = [stopped(tmp_path / "1", 1)]
+    prepared(tmp_path / "prepared").store.close()
+    rounds = [stopped(tmp_path, 1)]
     while rounds[-1].was_stopped:
-        rounds.append(stopped(tmp_path / str(len(rounds) + 1), len(rounds) + 1))
+        rounds.append(stopped(tmp_path, len(rounds) + 1))
 
     assert [watched.writes for watched in rounds] == [[]] * len(rounds)
     assert len(rounds) > 15, "a round with a grant reads and writes that often"

@@ -128,7 +128,7 @@ def test_down_ends_an_engine_that_hangs(own_world: World) -> None:
     world.pod("long", "sleep", "600")
     world.phase("Pod", "long", "Running")
     os.kill(the_engine(world.home), signal.SIGSTOP)
-    ended = down(world.home, drain_s=5)
+    ended = down(world.home, drain_s=5, stop_s=0.2)
 
     assert ended.engine
     assert processes_of(world.home) == set()
