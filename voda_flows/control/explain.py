@@ -125,7 +125,8 @@ def _standing(view: JobView, job: Job, now_s: float) -> str:
         case JobPhase.STARTING:
             return f"starts on {size}, granted{since}"
         case JobPhase.RUNNING:
-            far = f", epoch {job.progress.epoch} of {spec.epochs}, step {job.progress.step}" if job.progress.step else ""
+            done = job.progress  # nothing while its driver does not answer
+            far = f", epoch {done.epoch} of {spec.epochs}, step {done.step}" if done.step else ""
             return f"trains on {size}{far}, granted{since}"
         case JobPhase.STOPPING:
             return f"writes a checkpoint and gives back {size}"
