@@ -17,12 +17,20 @@ from voda_flows.objects import Object
 
 ROOT = Path(__file__).resolve().parents[3]
 SHAPES: tuple[Any, ...] = (None, True, 3, "x", ["a"], {"a": "b"}, [["a"]])
+OUTER = 3  # parts of the path to a cron workflow's arguments, the deepest
 OK, REFUSED, CONFLICT = 0, 2, 4
 
 
-def misshapen(document: Object) -> Iterator[tuple[str, Object]]:
-    """Copies of a document with one value each, at any depth, replaced by one of another shape; and where."""
+def misshapen(document: Object, *, where_inputs_are: bool) -> Iterator[tuple[str, Object]]:
+    """Copies of a document with one value each, at any depth, replaced by one of another shape; and where.
+
+    Args:
+        document: It is not changed.
+        where_inputs_are: Only what -p looks at: arguments, and what they stand in.
+    """
     for path in _paths(document):
+        if where_inputs_are and len(path) > OUTER and path[OUTER - 1] != "arguments" and path[1] != "arguments":
+            continue
         for shape in SHAPES:
             changed = copy.deepcopy(document)
             holder: Any = changed
@@ -54,7 +62,7 @@ def test_a_value_of_the_wrong_shape_is_no_traceback(
 ) -> None:
     """Exit 0 or 2 (4 where one before it was taken), and what is refused is refused in one line."""
     file = tmp_path / "job.json"
-    for where, changed in misshapen(yaml.safe_load(document)):
+    for where, changed in misshapen(yaml.safe_load(document), where_inputs_are=bool(options)):
         file.write_text(json.dumps(changed), encoding="utf-8")
 
         answer = world.voda("submit", str(file), *options)
