@@ -24,7 +24,7 @@ from voda_flows.local.cron import workflow_from_cron
 from voda_flows.local.down import Down, down
 from voda_flows.local.launch import MARK
 from voda_flows.local.nodes import SHAPE, node_of, nodes_of_documents, nodes_of_shape, num_gpus
-from voda_flows.local.processes import engines_in, is_held, is_running, lock_path, send
+from voda_flows.local.processes import engines_in, is_held, is_running, lock_path, parent_of, send
 from voda_flows.local.single import only_one
 from voda_flows.local.store import LocalStore
 from voda_flows.local.trouble import trouble
@@ -198,11 +198,26 @@ def _put(store: LocalStore, body: Object) -> None:
             store.replace({**old, "spec": body["spec"]})
 
 
+def _goes_on(store: LocalStore, child: Object) -> bool:
+    """Whether a run of the scheduler has not ended; the ends of those that ``down`` ended may not be recorded yet."""
+    if phase_of(child) in WORKFLOW_ENDED:
+        return False
+    name = child["metadata"]["name"]
+    pods = store.list("Pod", SCHEDULER[1], {"workflows.argoproj.io/workflow": name})
+    return not pods or any(not _is_over(store.home / "pods" / pod["metadata"]["uid"], pod) for pod in pods)
+
+
+def _is_over(folder: Path, pod: Object) -> bool:
+    """Whether a pod has ended, recorded or not; one that has not begun has not."""
+    begun = (folder / "start.json").exists() or (folder / "exit.json").exists()
+    return phase_of(pod) in POD_ENDED or (begun and parent_of(folder) is None)
+
+
 def _run_scheduler(store: LocalStore) -> str | None:
     """Start the scheduler's first run at once, as its cron workflow would at the next minute."""
     cron = store.get(*SCHEDULER)
     children = store.list("Workflow", SCHEDULER[1], {CRON_LABEL: SCHEDULER[2]})
-    if any(phase_of(child) not in WORKFLOW_ENDED for child in children):
+    if any(_goes_on(store, child) for child in children):
         return None
     now = datetime.now(UTC).replace(microsecond=0)
     try:

@@ -68,6 +68,17 @@ def test_up_after_a_killed_engine_starts_another(own_world: World) -> None:
     assert named_by(own_world.home / "engine.json") not in (None, pid)
 
 
+def test_up_after_down_starts_the_scheduler_at_once(own_world: World) -> None:
+    """Nobody has recorded yet that the run before has ended: jobs would wait for the cron's next minute."""
+    first = up(own_world.home).scheduler
+    assert own_world.happens(lambda: own_world.store.list("Lease", "voda"))  # it works, and ends well when told to
+    down(own_world.home)
+
+    second = up(own_world.home).scheduler
+
+    assert second not in (None, first)
+
+
 def frozen_pod(world: World, name: str) -> Path:
     """The folder of a pod that runs and whose parent process was stopped."""
     folder = world.folder(world.pod(name, "sleep", "600"))
