@@ -50,10 +50,10 @@ def test_a_job_grows_and_shrinks_without_losing_a_step(agents: WarmAgents, tmp_p
 
 def test_silence_is_not_death(agents: WarmAgents, tmp_path: Path) -> None:
     """Driver and agents hear from each other however much or little there is to say."""
-    with job(agents, tmp_path, FOREVER, VODA_AGENT_TIMEOUT="1") as made:
+    with job(agents, tmp_path, FOREVER, VODA_AGENT_TIMEOUT="3") as made:
         driver = made.started("w0", "w1")
 
-        status = until_status(driver, lambda found: found["step"] >= 100, "2 s of training")
+        status = until_status(driver, lambda found: found["step"] >= 250, "5 s of training")
 
         assert _changes(status) == [("start", 0, 2)]
         assert [pod.process.poll() for pod in made.workers.values()] == [None, None]
@@ -123,7 +123,7 @@ def test_a_newcomer_that_never_comes_to_the_door_is_given_up(agents: WarmAgents,
 
 def test_a_lost_agent_costs_the_job_one_worker(agents: WarmAgents, tmp_path: Path) -> None:
     """Ranks of an agent that was killed die with it; the next document, without it, is acknowledged."""
-    with job(agents, tmp_path, FOREVER, VODA_AGENT_TIMEOUT="1") as made:
+    with job(agents, tmp_path, FOREVER, VODA_AGENT_TIMEOUT="3") as made:
         driver = made.started("w0", "w1", "w2")
         rank = made.pids("w2")[0]
 
@@ -138,7 +138,7 @@ def test_a_lost_agent_costs_the_job_one_worker(agents: WarmAgents, tmp_path: Pat
 
 def test_agents_leave_when_their_driver_is_killed(agents: WarmAgents, tmp_path: Path) -> None:
     """Nobody trains on without a driver: ranks are ended at once, agents leave with 1 after their time limit."""
-    with job(agents, tmp_path, FOREVER, VODA_AGENT_TIMEOUT="1") as made:
+    with job(agents, tmp_path, FOREVER, VODA_AGENT_TIMEOUT="3") as made:
         driver = made.started("w0", "w1")
         ranks = made.pids("w0") + made.pids("w1")
 
@@ -176,7 +176,7 @@ def test_a_worker_with_two_slots_is_two_ranks(agents: WarmAgents, tmp_path: Path
 
 def test_a_reset_that_hangs_ends_the_segment(agents: WarmAgents, tmp_path: Path) -> None:
     """Within the time limit for a reset the driver gives up, so that the job goes on from its last checkpoint."""
-    with job(agents, tmp_path, FOREVER, VODA_RESET_TIMEOUT="1") as made:
+    with job(agents, tmp_path, FOREVER, VODA_RESET_TIMEOUT="6") as made:
         driver = made.started("w0", "w1", "w2")
 
         os.kill(made.pids("w2")[0], signal.SIGSTOP)
@@ -184,7 +184,7 @@ def test_a_reset_that_hangs_ends_the_segment(agents: WarmAgents, tmp_path: Path)
 
         assert driver.wait() == 1
         assert made.end_json()["outcome"] == "failed"
-        assert "a reset did not end within 1 s" in made.end_json()["message"]
+        assert "a reset did not end within 6 s" in made.end_json()["message"]
         assert [pod.wait() for pod in made.workers.values()] == [0, 0, 0]
 
 

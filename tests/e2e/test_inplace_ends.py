@@ -138,7 +138,7 @@ def test_ranks_that_do_not_stop_are_ended(agents: WarmAgents, tmp_path: Path) ->
 
 def test_a_frozen_driver_is_ended(agents: WarmAgents, tmp_path: Path) -> None:
     """Its agents end their ranks and leave, and its watch ends it: nobody waits for it with or without GPUs."""
-    with job(agents, tmp_path, FOREVER, VODA_AGENT_TIMEOUT="1", VODA_STALL_TIMEOUT="8") as made:
+    with job(agents, tmp_path, FOREVER, VODA_AGENT_TIMEOUT="3", VODA_STALL_TIMEOUT="8") as made:
         driver = made.started("w0", "w1")
         ranks = [*made.pids("w0"), *made.pids("w1")]
 

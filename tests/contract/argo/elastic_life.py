@@ -199,7 +199,7 @@ def elastic_world(kind: str, folder: Path) -> Iterator[World]:
 def reaches(world: World, expected: Mapping[str, Any]) -> bool:
     """Whether the Workflow comes to the state in time."""
     try:
-        world.until(lambda: state(world.status) == expected, limit_s=15)
+        world.until(lambda: state(world.status) == expected, limit_s=60)
     except TimeoutError:
         return False
     return True

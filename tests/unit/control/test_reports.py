@@ -12,7 +12,7 @@ import pytest
 
 from voda_flows.control.reports import DriverStatus, Reports
 
-LIMIT_S = 0.3
+LIMIT_S = 2.0
 
 
 class Driver(ThreadingHTTPServer):
