@@ -19,7 +19,7 @@ SPEED ?=
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: $(STAMPS)/horovod ## environment in .venv: packages, PyTorch, Horovod (built once, kept in your cache)
+setup: $(STAMPS)/bytecode ## environment in .venv: packages, PyTorch, Horovod (built once, kept in your cache)
 
 $(STAMPS)/venv: deploy/setup/venv.py
 	@$(PYTHON) deploy/setup/venv.py $(VENV)
@@ -31,6 +31,10 @@ $(STAMPS)/packages: pyproject.toml constraints.txt deploy/setup/packages.py $(ST
 
 $(STAMPS)/horovod: deploy/horovod/build.py deploy/horovod/repairs.py deploy/horovod/cxx deploy/horovod/source.txt $(STAMPS)/packages
 	@$(PY) -m deploy.horovod.build
+	@touch $@
+
+$(STAMPS)/bytecode: deploy/setup/bytecode.py $(STAMPS)/horovod
+	@$(PY) -m deploy.setup.bytecode
 	@touch $@
 
 demo: setup ## five elastic jobs on four virtual GPU slots of this machine, live, with a report at the end
