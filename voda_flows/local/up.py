@@ -94,13 +94,14 @@ def up(home: Path, nodes: Iterable[Object] | None = None) -> Up:
             _put(store, template)
         with suppress(Conflict):
             store.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": _metadata(CONFIG), "data": {}})
+        run = _run_scheduler(store)  # before there is an engine, whose tick at a full minute might come first
         started = not is_running(home)
         if started:
             start_engine(home)
         else:
             for engine in engines_in(home):
                 send(engine, signal.SIGCONT)  # somebody may have stopped it (Ctrl-Z, a debugger): it is to be up
-        return Up(started=started, nodes=names, scheduler=_run_scheduler(store))
+        return Up(started=started, nodes=names, scheduler=run)
 
 
 def shipped_templates() -> list[Object]:

@@ -55,6 +55,20 @@ def test_up_again_changes_nothing(own_world: World) -> None:
     assert named_by(own_world.home / "engine.json") == pid
 
 
+def test_the_first_run_is_there_before_the_engine(own_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine that begins at a full minute finds a run and starts no other one."""
+    seen: list[str] = []
+
+    def start(_home: Path) -> None:
+        runs = own_world.store.list("Workflow", "voda", {"workflows.argoproj.io/cron-workflow": "voda-scheduler"})
+        seen.extend(run["metadata"]["name"] for run in runs)
+
+    monkeypatch.setattr("voda_flows.local.up.start_engine", start)
+    made = up(own_world.home)
+
+    assert seen == [made.scheduler]
+
+
 def test_up_after_a_killed_engine_starts_another(own_world: World) -> None:
     """Where the engine was killed, ``up`` starts one and the scheduler's run goes on."""
     up(own_world.home)
