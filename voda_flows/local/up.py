@@ -24,7 +24,7 @@ from voda_flows.local.cron import workflow_from_cron
 from voda_flows.local.down import Down, down
 from voda_flows.local.launch import MARK
 from voda_flows.local.nodes import SHAPE, node_of, nodes_of_documents, nodes_of_shape, num_gpus
-from voda_flows.local.processes import engines_in, is_held, is_running, lock_path, parent_of, send
+from voda_flows.local.processes import engines_in, is_held, is_running, lock_path, named_by, parent_of, send
 from voda_flows.local.single import only_one
 from voda_flows.local.store import LocalStore
 from voda_flows.local.trouble import trouble
@@ -116,6 +116,11 @@ def shipped_templates() -> list[Object]:
     return [yaml.safe_load(path.read_text()) for path in sorted(folder.glob("*.yaml"))]
 
 
+def _answers(home: Path, engine: subprocess.Popen[bytes]) -> bool:
+    """Whether this engine serves the home, or another that was faster; a killed one leaves its name behind."""
+    return is_running(home) and (engine.poll() is not None or named_by(home / "engine.json") == engine.pid)
+
+
 def start_engine(home: Path) -> None:
     """Start the engine in the background and wait until it answers.
 
@@ -135,7 +140,7 @@ def start_engine(home: Path) -> None:
             start_new_session=True,
         )
     end_s = time.monotonic() + START_LIMIT_S
-    while not is_running(home):
+    while not _answers(home, engine):
         if engine.poll() is not None and not is_held(lock_path(home)):
             raise Unreachable(f"{home}: expected the engine to start, it ended: {_last_words(said)}")
         if time.monotonic() > end_s:
