@@ -87,6 +87,9 @@ def up(home: Path, nodes: Iterable[Object] | None = None) -> Up:
         VodaError: The state cannot be written, or is not whole.
     """
     with only_one(home):
+        for engine in engines_in(home):
+            # Somebody may have stopped it (Ctrl-Z, a debugger), and while it writes: nothing else could write then.
+            send(engine, signal.SIGCONT)
         store = LocalStore(home)
         store.database.check()
         names = _put_nodes(store, None if nodes is None else list(nodes))
@@ -98,9 +101,6 @@ def up(home: Path, nodes: Iterable[Object] | None = None) -> Up:
         started = not is_running(home)
         if started:
             start_engine(home)
-        else:
-            for engine in engines_in(home):
-                send(engine, signal.SIGCONT)  # somebody may have stopped it (Ctrl-Z, a debugger): it is to be up
         return Up(started=started, nodes=names, scheduler=run)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ import pytest
 from scheduler_core.errors import Conflict
 from tests.unit.local.conftest import World
 from voda_flows.local.nodes import make_node, nodes_of_shape
-from voda_flows.local.processes import is_running, named_by, parent_of, parents_in, wait_for_ends
+from voda_flows.local.processes import ENGINE, is_running, named_by, parent_of, parents_in, wait_for_ends
 from voda_flows.local.up import Down, Up, down, shipped_templates, start_engine, up
 from voda_flows.objects import Object
 
@@ -108,11 +110,38 @@ def test_a_stopped_engine_goes_on_with_the_next_up(own_world: World) -> None:
     up(own_world.home)
     pid = named_by(own_world.home / "engine.json")
     assert pid is not None
-    os.kill(pid, signal.SIGSTOP)
+    with own_world.store.database.write():  # it does not write at the moment
+        os.kill(pid, signal.SIGSTOP)
     own_world.pod("waits", "true")
 
     assert not up(own_world.home).started
     own_world.phase("Pod", "waits", "Succeeded")
+
+
+STOPPED_WRITER = """
+import os, signal, sqlite3, sys
+from pathlib import Path
+from voda_flows.local.database import Database
+with Database(Path(sys.argv[2]) / "state.db").write():
+    print("writes", flush=True)
+    os.kill(os.getpid(), signal.SIGSTOP)
+"""
+
+
+def test_an_engine_stopped_while_it_writes_is_woken_first(own_world: World) -> None:
+    """What it wrote is held until it goes on: ``up`` could not write a thing before."""
+    writer = subprocess.Popen(
+        [sys.executable, "-c", STOPPED_WRITER, ENGINE, str(own_world.home)], stdout=subprocess.PIPE
+    )
+    assert writer.stdout is not None
+    with writer, writer.stdout as said:
+        assert said.readline() == b"writes\n"
+        os.waitid(os.P_PID, writer.pid, os.WSTOPPED | os.WNOWAIT)
+        try:
+            assert up(own_world.home).started
+        finally:
+            os.kill(writer.pid, signal.SIGCONT)
+    assert writer.returncode == 0
 
 
 def test_a_frozen_pod_can_be_deleted(own_world: World) -> None:
