@@ -14,9 +14,11 @@ import subprocess
 import sys
 
 from deploy.setup.progress import Progress, interrupted
+from voda_flows.runtime.agent_warm import LAUNCHER_MODULES, OWN_MODULES
 
 MODULES = (
-    "horovod.torch",
+    *LAUNCHER_MODULES,
+    *OWN_MODULES,
     "workloads.digits",
     "workloads.chartransformer",
     "voda_flows.runtime.agent",

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("horovod.torch", exc_type=ImportError)
 pytestmark = pytest.mark.slow
 
 

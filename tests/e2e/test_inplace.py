@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.agents import WarmAgents
-from tests.e2e.rig import FOREVER, job, lives, until_acknowledged, until_status
+from tests.e2e.rig import FOREVER, job, lives, until, until_acknowledged, until_status
 
 
 def _changes(status: dict[str, Any]) -> list[tuple[str, int, int]]:
@@ -186,6 +186,20 @@ def test_a_reset_that_hangs_ends_the_segment(agents: WarmAgents, tmp_path: Path)
         assert made.end_json()["outcome"] == "failed"
         assert "a reset did not end within 6 s" in made.end_json()["message"]
         assert [pod.wait() for pod in made.workers.values()] == [0, 0, 0]
+
+
+def test_a_frozen_agent_takes_no_other_rank_with_it(agents: WarmAgents, tmp_path: Path) -> None:
+    """Its rank still runs and asks for the next world, though it counts as lost: the others go on without it."""
+    with job(agents, tmp_path, FOREVER) as made:
+        driver = made.started("w0", "w1")
+        rank = made.pids("w1")[0]
+
+        made.workers["w1"].process.send_signal(signal.SIGSTOP)
+        status = until_status(driver, lambda found: len(found["resizes"]) == 2, "one trains on")
+        until(lambda: not lives(rank), "the rank of the frozen agent ends itself", driver)
+
+        assert _changes(status) == [("start", 0, 2), ("replace", 2, 1)]
+        until_status(driver, lambda found: found["step"] > status["step"], "its steps go on")
 
 
 def _worker_of_rank(_folder: Path, *, driver_log: str, first: bool) -> str:

@@ -9,7 +9,6 @@ import pytest
 from tests.e2e.local_ends import Ending, always_fails, hangs, is_deleted
 from tests.e2e.local_world import LocalWorld, local_world
 
-pytest.importorskip("horovod.torch", exc_type=ImportError)
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 

@@ -11,7 +11,6 @@ from tests.e2e.local_world import LIFE, NAMESPACE, LocalWorld, local_world
 from voda_flows.local import operations
 from voda_flows.objects import Object
 
-pytest.importorskip("horovod.torch", exc_type=ImportError)
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 SAMPLES, STEP_S, EPOCHS, CHECKPOINT_STEPS = 1200, 0.05, 3, 10

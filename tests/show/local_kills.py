@@ -22,6 +22,7 @@ from pathlib import Path
 
 from tests.e2e.job_record import Loss, epochs, loss, verdicts
 from tests.e2e.local_world import KINDS, LIFE, LocalWorld, local_world, of_home
+from tests.e2e.progress_watch import ProgressWatch
 from tests.show.registry import Row, at_most, exactly, figure, information
 
 KILLS, KILLS_QUICK = 20, 1
@@ -48,6 +49,7 @@ class Outcome:
     loss: Loss = Loss(in_place=0, between=0)
     left: int = 0
     held: int = 0
+    back: list[str] = field(default_factory=list)
 
     def add(self, other: Outcome) -> None:
         """Take in another run."""
@@ -61,6 +63,7 @@ class Outcome:
         )
         self.left += other.left
         self.held += other.held
+        self.back += other.back
 
 
 @figure(area="local")
@@ -90,6 +93,7 @@ def _rows(total: Outcome, wanted: int) -> Iterator[Row]:
     yield at_most("kills: steps lost where none did, most", total.loss.between, CHECKPOINT_STEPS, "steps")
     yield exactly("kills: processes of ended pods left", total.left, 0)
     yield exactly("kills: slots held by ended jobs", total.held, 0)
+    yield exactly("kills: times that voda's progress of a job went back", len(total.back), 0)
 
 
 def _all(total: Outcome) -> str:
@@ -104,15 +108,17 @@ def run(seed: int, share: Counter[str], num_epochs: int) -> Outcome:
             world.submit(name, {**_inputs(num_epochs), "min-gpus": least, "max-gpus": most})
             for name, (least, most) in JOBS.items()
         ]
-        made = Outcome(seed=[seed], accepted=len(uids), kills=_strike(world, random.Random(seed), share))
-        world.until(world.have_ended, SETTLE_S)
+        with ProgressWatch(world) as seen:
+            made = Outcome(seed=[seed], accepted=len(uids), kills=_strike(world, random.Random(seed), share))
+            world.until(world.have_ended, SETTLE_S)
+        made.back = seen.back
         world.until(lambda: not world.orphans() and not world.slots_of_the_dead(), LEAVE_S)
         _judge(world, uids, num_epochs, made)
     made.left += len(of_home(home))
-    if made.succeeded == made.once == made.accepted and not made.left and not made.held:
+    if made.succeeded == made.once == made.accepted and not (made.left or made.held or made.back):
         shutil.rmtree(home)
     else:
-        sys.stderr.write(f"seed {seed}: kept {home}\n")
+        sys.stderr.write(f"seed {seed}: kept {home} {' '.join(made.back)}\n")
     return made
 
 

@@ -79,7 +79,7 @@ def _show(job: JobRecord, said: DriverStatus, now_s: float) -> None:
         {
             "Job": life.label,
             "Namespace": life.namespace,
-            "Status": life.phase,
+            "Status": life.status,
             "Message": life.message or _fault(job),
             "Command": life.asked.get("command", ""),
             "Asked for": _asked(life),

@@ -11,7 +11,7 @@ from voda_flows.cli.verbs import verb
 from voda_flows.objects import WORKFLOW_ENDED, Object, phase_of, seconds
 from voda_flows.report import jobs
 from voda_flows.report.jobs import Named
-from voda_flows.report.lives import JobLife
+from voda_flows.report.lives import JobLife, is_suspended
 from voda_flows.report.times import short
 
 _HEADERS = ["NAME", "STATUS", "GPUS", "PROGRESS", "WAITED", "AGE", "DURATION"]
@@ -61,7 +61,7 @@ def _row(life: JobLife, now_s: float, shared: Shared) -> list[str]:
     """A job's line."""
     row = [
         life.label,
-        life.phase,
+        life.status,
         life.has_of_asked,
         f"{life.fraction:.0%}",
         short(life.waited_s(now_s)),
@@ -80,6 +80,7 @@ def _plain(workflow: Object, now_s: float, shared: Shared) -> list[str]:
     meta, status = workflow["metadata"], workflow.get("status") or {}
     started_s = seconds(meta["creationTimestamp"]) or now_s
     age, duration = short(now_s - started_s), short((seconds(status.get("finishedAt")) or now_s) - started_s)
-    row = [meta["name"], status.get("phase") or "Pending", "", status.get("progress", ""), "", age, duration]
+    phase = (status.get("phase") or "Pending") + (" (suspended)" if is_suspended(workflow) else "")
+    row = [meta["name"], phase, "", status.get("progress", ""), "", age, duration]
     row += ["", "", "", "", status.get("message", "")] if shared.output == "wide" else []
     return ([meta["namespace"]] if shared.namespace is None else []) + row

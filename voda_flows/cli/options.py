@@ -14,7 +14,7 @@ from scheduler_core.errors import NotFound
 from voda_flows.cli import output
 from voda_flows.cli.moments import SINCE
 from voda_flows.cli.names import DEFAULT_HOME, JOB, NAMESPACE, STATUS
-from voda_flows.local.processes import is_running
+from voda_flows.local.processes import is_running, is_stopped, named_by
 from voda_flows.local.store import LocalStore
 from voda_flows.selectors import Selector, parse_selector
 from voda_flows.worlds import open_store
@@ -58,7 +58,12 @@ class Shared:
 
     def note(self) -> str:
         """What is to be said where jobs cannot go on; empty while the engine runs."""
-        return "" if is_running(self.home) else "nothing runs jobs here now; `voda up` starts it again"
+        if not is_running(self.home):
+            return "nothing runs jobs here now; `voda up` starts it again"
+        engine = named_by(self.home / "engine.json")
+        if engine is not None and is_stopped(engine):
+            return f"nothing runs jobs here now: the engine (pid {engine}) was stopped; `voda up` wakes it"
+        return ""
 
     def warn_if_down(self) -> None:
         """Say on stderr that jobs cannot go on, where that is so."""

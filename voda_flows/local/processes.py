@@ -66,6 +66,14 @@ def is_running(home: Path) -> bool:
     return is_held(lock_path(home)) and named_by(home / "engine.json") is not None
 
 
+def is_stopped(pid: int) -> bool:
+    """Whether a process was stopped (SIGSTOP, Ctrl-Z, a debugger) and waits to be woken; no for one that is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in ("T", "t")
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 def engines_in(home: Path) -> list[int]:
     """The engine processes of a home, found by their command lines: also one that just begins, or that hangs."""
     return [pid for pid, words in _command_lines() if words[-2:] == [ENGINE, str(home)]]

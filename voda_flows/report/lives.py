@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from voda_flows.objects import WORKFLOW_ENDED, Object, seconds
+from voda_flows.objects import WORKFLOW_ENDED, Object, phase_of, seconds
 from voda_flows.report.progress import reached
 from voda_flows.workflows.tree import SegmentNodes, Tree, is_grant, parameters, tree
 
@@ -88,6 +88,7 @@ class JobLife:
         done: Hundredths of an epoch done, the most that any driver came to.
         total: Hundredths of an epoch in all, 0 when unknown.
         segments: By number.
+        is_suspended: Whether nothing new of its Workflow is started until ``voda resume``.
     """
 
     id: str
@@ -103,6 +104,12 @@ class JobLife:
     done: int
     total: int
     segments: tuple[Segment, ...]
+    is_suspended: bool = False
+
+    @property
+    def status(self) -> str:
+        """Its phase, and whether it is suspended, as Argo's own list shows it."""
+        return f"{self.phase} (suspended)" if self.is_suspended else self.phase
 
     @property
     def holding(self) -> tuple[Holding, ...]:
@@ -154,6 +161,11 @@ class JobLife:
         return sum(to_s - from_s for from_s, to_s in self.waits(now_s))
 
 
+def is_suspended(workflow: Object) -> bool:
+    """Whether nothing new of a Workflow is started until somebody resumes it."""
+    return workflow["spec"].get("suspend") is True and phase_of(workflow) not in WORKFLOW_ENDED
+
+
 def lives(workflow: Object, pods: Iterable[Object]) -> tuple[JobLife, ...]:
     """The jobs of a Workflow.
 
@@ -191,6 +203,7 @@ def _life(nodes: Tree, root: Object, pods: Mapping[str, Object]) -> JobLife:
         done=done,
         total=total,
         segments=segments,
+        is_suspended=is_suspended(nodes.workflow),
     )
 
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from voda_flows.runtime.program import Program
 
 # Constructing an optimizer imports torch._dynamo (with sympy and triton), 3 s that all other ranks would wait for.
-_LAUNCHER_MODULES = ("torch", "torch._dynamo", "torch.utils.data", "horovod.torch", "horovod.torch.elastic")
-_OWN_MODULES = ("ctypes", "voda_flows.runtime.session")
+LAUNCHER_MODULES = ("torch", "torch._dynamo", "torch.utils.data", "horovod.torch", "horovod.torch.elastic")
+OWN_MODULES = ("ctypes", "voda_flows.runtime.session")
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def warm(environment: AgentEnvironment, log: logging.Logger) -> Warmth:
     """Import what ranks will import. A module that cannot be imported is left to the program, whose error it is."""
     began_s = time.monotonic()
     program = parse_command(environment.command)
-    modules = [*_LAUNCHER_MODULES, *_OWN_MODULES, *environment.warm]
+    modules = [*LAUNCHER_MODULES, *OWN_MODULES, *environment.warm]
     if program is not None:
         stand_in_place(program)
         modules += imports_of(program)

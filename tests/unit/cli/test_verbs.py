@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -13,6 +14,7 @@ import pytest
 
 from tests.unit.cli.world import Said, World
 from tests.unit.report.world import Building, resize
+from voda_flows.local.pod import write_whole
 
 
 def running(name: str = "digits", **more: str) -> Building:
@@ -178,6 +180,22 @@ def test_who_waits_in_vain_is_told(world: World, verb: tuple[str, ...]) -> None:
     world.stop()
 
     assert "nothing runs jobs here now; `voda up` starts it again\n" in "".join(told(world.voda(*verb)))
+
+
+def test_an_engine_that_was_stopped_is_told(world: World) -> None:
+    """It is there, and does nothing: who waits for it hears what wakes it."""
+    world.add(running())
+    with subprocess.Popen(["sleep", "600"]) as engine:
+        engine.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, engine.pid, os.WSTOPPED | os.WNOWAIT)
+        ticks = int(Path(f"/proc/{engine.pid}/stat").read_text().rpartition(")")[2].split()[19])
+        write_whole(world.home / "engine.json", {"pid": engine.pid, "ticks": ticks})
+        said = world.voda("list")
+        engine.kill()
+
+    assert said.err == (
+        f"warning: nothing runs jobs here now: the engine (pid {engine.pid}) was stopped; `voda up` wakes it\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -86,6 +86,20 @@ def test_a_stopped_workflow_is_asked_before_its_nodes() -> None:
     assert (life(job).phase, life(job).ended_s) == ("Failed", START_S + 9)
 
 
+def test_a_suspended_job_says_so_until_it_has_ended() -> None:
+    """Nothing new of it is started, which its phase alone would not tell."""
+    job = Building(name="a").grant(5, ("w0", "n0")).publish("w0")
+    going, ended = job.workflow(), job.workflow()
+    going["spec"]["suspend"] = ended["spec"]["suspend"] = True
+    ended["status"]["phase"] = "Failed"
+
+    assert [lives(body, job.pods.values())[0].status for body in (job.workflow(), going, ended)] == [
+        "Running",
+        "Running (suspended)",
+        "Failed",
+    ]
+
+
 def test_a_failed_job_says_which_pod_failed_it_and_how() -> None:
     """Argo only says that a child failed; the pod behind it knows why."""
     job = Building(name="a").grant(5, ("w0", "n0"))

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 
 import pytest
 
-pytest.importorskip("horovod.runner.elastic.rendezvous")
-
 from voda_flows.runtime.launch.rendezvous import MAX_VALUE_BYTES, Allowed, Rendezvous
 
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Callable
 
+from horovod.runner.common.util.hosts import INVALID_SLOT_INFO
 from horovod.runner.elastic.discovery import HostDiscovery
 from horovod.runner.elastic.driver import ElasticDriver
 from horovod.runner.elastic.worker import HostUpdateResult
@@ -36,11 +37,11 @@ class HorovodLauncher:
         self._events = events
         self._rendezvous = Rendezvous(address, events.resetting)
         self._hosts = _Hosts()
-        self._elastic = _Elastic(self._rendezvous, self._hosts, min_slots, events)
-        self._port = self._rendezvous.start(self._elastic)
-        self._address = address
         self._ends: dict[tuple[str, int], _End] = {}
         self._lock = threading.Lock()
+        self._elastic = _Elastic(self._rendezvous, self._hosts, min_slots, events, self._has_ended)
+        self._port = self._rendezvous.start(self._elastic)
+        self._address = address
 
     def environment(self, host: str, slot: int) -> Mapping[str, str]:
         """Where the rendezvous is and who the rank is there; its place in the world comes with ``admit``."""
@@ -77,6 +78,10 @@ class HorovodLauncher:
         self._events.admit(slot_info.hostname, slot_info.local_rank, create_slot_env_vars(slot_info))
         return end.wait(), time.time()
 
+    def _has_ended(self, host: str, slot: int) -> bool:
+        """Whether the driver said that this rank has ended; one whose agent was lost may still run, and ask."""
+        return self._end_of(host, slot).is_told
+
     def _end_of(self, host: str, slot: int) -> _End:
         with self._lock:
             return self._ends.setdefault((host, slot), _End())
@@ -88,6 +93,10 @@ class _End:
     def __init__(self) -> None:
         self._told = threading.Event()
         self._code = 0
+
+    @property
+    def is_told(self) -> bool:
+        return self._told.is_set()
 
     def set(self, code: int) -> None:
         if not self._told.is_set():
@@ -113,8 +122,15 @@ class _Hosts(HostDiscovery):  # type: ignore[misc]  # horovod has no types
 class _Elastic(ElasticDriver):  # type: ignore[misc]  # horovod has no types
     """Horovod's driver, told of changes instead of polling, and telling ranks through the driver."""
 
-    def __init__(self, rendezvous: Rendezvous, hosts: _Hosts, min_slots: int, events: Events) -> None:
-        self._events = events
+    def __init__(
+        self,
+        rendezvous: Rendezvous,
+        hosts: _Hosts,
+        min_slots: int,
+        events: Events,
+        has_ended: Callable[[str, int], bool],
+    ) -> None:
+        self._events, self._has_ended = events, has_ended
         super().__init__(rendezvous, hosts, min_num_proc=min_slots, max_num_proc=None, timeout=_NO_TIMEOUT_S)
 
     def look(self) -> None:
@@ -138,6 +154,18 @@ class _Elastic(ElasticDriver):  # type: ignore[misc]  # horovod has no types
             return
         super().stop(error_message)
         self._events.ended(error_message or "no rank is left to go on from")
+
+    def record_ready(self, host: str, slot: int) -> None:
+        """Count a rank as ready for the next world, unless it has ended.
+
+        Horovod would count a rank both as failed and as ready, and take a world for complete without the others.
+        """
+        if not self._has_ended(host, slot):
+            super().record_ready(host, slot)
+
+    def get_slot_info(self, host: str, slot: int) -> Any:  # noqa: ANN401 - horovod has no types
+        """A rank's place in the world; none for one that has ended, which ends itself then."""
+        return INVALID_SLOT_INFO if self._has_ended(host, slot) else super().get_slot_info(host, slot)
 
     def _discover_hosts(self) -> None:
         """Horovod's polling thread: nothing to poll, ``look`` is called on every change."""
