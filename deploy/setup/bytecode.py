@@ -28,7 +28,9 @@ MODULES = (
     "voda_flows.control.scheduler",
     "voda_flows.control.decider_process",
     "voda_flows.demo.run",
+    "voda_flows.cli.options",
 )
+OWN = ("voda_flows", "scheduler_core", "workloads")
 
 
 def environment() -> dict[str, str]:
@@ -38,7 +40,8 @@ def environment() -> dict[str, str]:
 
 def main() -> int:
     """Import everything once; 0 when that works."""
-    code = "; ".join(f"import {module}" for module in MODULES)
+    imports = "; ".join(f"import {module}" for module in MODULES)
+    code = f"{imports}; import compileall; [compileall.compile_dir(name, quiet=1) for name in {OWN}]"
     try:
         with Progress("bytecode of what training imports"):
             return subprocess.call([sys.executable, "-c", code], env=environment())

@@ -29,17 +29,20 @@ LIMIT_S = 400.0
 def progress(quick: bool) -> Iterator[Row]:
     """Graceful resizes, in place and by a checkpoint."""
     command = f"{LIFE} {SAMPLES} {STEP_S}"
-    with tempfile.TemporaryDirectory(prefix="voda-progress-") as scratch:
-        with local_world(Path(scratch, "home"), "1x2") as world, ProgressWatch(world) as seen:
-            long = world.submit("long", {"command": command, "epochs": str(EPOCHS), "max-gpus": "2"})
-            _until(world, long, grow=0)
-            world.submit("guest", {"command": command, **SHORT})
-            _until(world, long, shrink=1)
-            _until(world, long, grow=1)
-            urgent = {"command": command, **SHORT, "min-gpus": "2", "max-gpus": "2", "priority": "high"}
-            world.submit("urgent", urgent)
-            world.until(world.have_ended, LIMIT_S)
-            phases, done, stops = world.phases(), _kinds(world, long), verdicts(world.root(long)).count("resize")
+    with (
+        tempfile.TemporaryDirectory(prefix="voda-progress-") as scratch,
+        local_world(Path(scratch, "home"), "1x2") as world,
+        ProgressWatch(world) as seen,
+    ):
+        long = world.submit("long", {"command": command, "epochs": str(EPOCHS), "max-gpus": "2"})
+        _until(world, long, grow=0)
+        world.submit("guest", {"command": command, **SHORT})
+        _until(world, long, shrink=1)
+        _until(world, long, grow=1)
+        urgent = {"command": command, **SHORT, "min-gpus": "2", "max-gpus": "2", "priority": "high"}
+        world.submit("urgent", urgent)
+        world.until(world.have_ended, LIMIT_S)
+        phases, done, stops = world.phases(), _kinds(world, long), verdicts(world.root(long)).count("resize")
     for line in (*seen.back, *seen.argo_back):
         sys.stderr.write(f"went back: {line}\n")
     yield exactly("progress: jobs that succeeded", list(phases.values()).count("Succeeded"), 3)

@@ -48,15 +48,15 @@ class Story:
 
     def begin(self, joined: Message) -> None:
         """Rank 0 is in a world, its state in place."""
-        self._step, self._epoch = int(joined["step"]), float(joined["epoch"])
+        self._step, self._epoch = int(joined["step"]), _epochs(joined)
         self._progress.begin(self._epoch)
 
     def progress(self, said: Message) -> None:
         """Rank 0 made a step."""
-        self._step, self._epoch = int(said["step"]), float(said["epoch"])
+        self._step, self._epoch = int(said["step"]), _epochs(said)
         self._samples_per_s = float(said.get("samples_per_s") or 0.0)
         self.step_s = float(said["time_s"])
-        self._progress.reach(self._epoch + float(said.get("part") or 0.0))
+        self._progress.reach(self._epoch)
 
     def acknowledge(self, generation: int) -> None:
         """The first step at this generation's size is made."""
@@ -83,7 +83,7 @@ class Story:
         for outcome in (DONE, STOPPED):
             if outcome in ends:
                 said = ends[outcome]
-                return End(outcome, int(said["step"]), float(said["epoch"]), str(said.get("message") or ""))
+                return End(outcome, int(said["step"]), _epochs(said), str(said.get("message") or ""))
         message = str(ends.get(FAILED, {}).get("message") or self._left or "all ranks ended without saying why")
         return self.failed(f"stop asked for, but {message}" if stopping else message)
 
@@ -136,10 +136,15 @@ class Story:
             "segment": self._environment.segment,
             "driver_uid": self._environment.pod_uid,
             "generation": self._generation,
-            "epoch": self._epoch,
+            "epoch": int(self._epoch),
             "step": self._step,
             "samples_per_s": self._samples_per_s,
         }
+
+
+def _epochs(said: Message) -> float:
+    """Epochs done where a rank is, of the present one its part."""
+    return float(said["epoch"]) + float(said.get("part") or 0.0)
 
 
 def _ended(code: int) -> str:

@@ -25,7 +25,7 @@ class End:
     Attributes:
         outcome: ``done``, ``stopped`` or ``failed``.
         step: Steps made.
-        epoch: Epochs done.
+        epoch: Epochs done, of the present one its part.
         message: Why, for people.
         failed_starts: How often one worker's ranks failed before anybody came to the door; 0 when somebody did.
     """

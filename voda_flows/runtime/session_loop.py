@@ -114,8 +114,7 @@ class Session:
         self._meters = _new_meters()  # no row mixes world sizes
         self._link.reset.clear()  # whoever still wants one says it again (docs/contracts.md, section 12)
         self._told_s = 0.0
-        where = {"rank": self.world.rank, "size": self.world.size, "step": self.state.step, "epoch": self.state.epoch}
-        self._link.send("joined", **where)
+        self._link.send("joined", rank=self.world.rank, size=self.world.size, **_place(self.state))
         self._clock.enter(self.world.size, self.state.step)
 
     def epochs(self, count: int) -> Iterator[int]:
@@ -234,10 +233,8 @@ class Session:
         state = self.state
         self._link.send(
             "progress",
-            epoch=state.epoch,
-            part=_part_of_epoch(state),
+            **_place(state),
             epochs=self._epochs,
-            step=state.step,
             samples=state.samples,
             size=self.world.size,
             samples_per_s=self._clock.rate(self._batch),
@@ -250,7 +247,7 @@ class Session:
         self._link.close()
 
     def _say_end(self, outcome: str, message: str) -> None:
-        self._link.send("end", outcome=outcome, step=self.state.step, epoch=self.state.epoch, message=message)
+        self._link.send("end", outcome=outcome, message=message, **_place(self.state))
 
 
 def _step_once() -> None:
@@ -265,6 +262,11 @@ def _step_once() -> None:
 
 def _new_meters() -> dict[str, reports.Meter]:
     return {"step": reports.Meter(), "epoch": reports.Meter()}
+
+
+def _place(state: State) -> dict[str, float]:
+    """How far the training is: steps made, epochs done, and the part of the present one."""
+    return {"step": state.step, "epoch": state.epoch, "part": _part_of_epoch(state)}
 
 
 def _part_of_epoch(state: State) -> float:

@@ -62,6 +62,22 @@ def test_segment_that_ends_without_a_step_leaves_nothing_that_counts_as_done(tmp
     assert path.read_text() == "0/1"
 
 
+def test_a_stop_within_an_epoch_takes_nothing_back(tmp_path: Path) -> None:
+    """A segment ends and the next one begins at the part of the epoch that its ranks name, not at the whole one."""
+    written = []
+    for number, (began, ended) in enumerate([((0, 0.0), (4, 0.59)), ((4, 0.59), (4, 0.75))]):
+        path = tmp_path / f"progress-{number}"
+        story = Story(read_driver({**DRIVER, "VODA_EPOCHS": "10", "ARGO_PROGRESS_FILE": str(path)}), Board())
+        story.begin({"step": 0, "epoch": began[0], "part": began[1]})
+        written.append(path.read_text())
+        story.rank_end("w0", {"outcome": "stopped", "step": 9, "epoch": ended[0], "part": ended[1]})
+        story.end(story.all_ended(stopping=True))
+        written.append(path.read_text())
+
+    assert written == ["0/1000", "459/459", "0/541", "16/16"]
+    assert story.status()["epoch"] == 4
+
+
 def test_progress_of_nothing_is_not_written(tmp_path: Path) -> None:
     """Argo refuses 0/0; before training begins there is nothing to say."""
     progress = Progress(tmp_path / "progress", epochs=2)

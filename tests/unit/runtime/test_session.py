@@ -257,7 +257,9 @@ def test_resumed_at_another_size_it_still_sees_each_sample_once(
 
     assert second[0].weights == pytest.approx(in_one_process([2] * 4 + [3], [RATE] * 5), abs=1e-12)
     assert each_sample_once([*first, *second])
-    assert second[0].link.said("end") == [{"type": "end", "outcome": "done", "step": 11, "epoch": 2, "message": ""}]
+    stopped, joined, ended = first[0].link.said("end")[0], second[0].link.said("joined")[0], second[0].link.said("end")
+    assert [(said["epoch"], round(said["part"] * SAMPLES)) for said in (stopped, joined)] == [(0, 32), (0, 32)]
+    assert ended == [{"type": "end", "outcome": "done", "step": 11, "epoch": 2, "part": 0.0, "message": ""}]
 
 
 def test_rows_say_what_was_trained() -> None:
