@@ -52,6 +52,16 @@ def read_files(folder: Path) -> dict[int, SegmentFiles]:
     return dict(sorted(found.items()))
 
 
+def read_ends(folder: Path) -> dict[int, Object]:
+    """What drivers said at the ends of their segments, by number; only of those that have ended, and said something."""
+    found = {}
+    for path in folder.glob("segment-*/end.json"):
+        number = path.parent.name.removeprefix("segment-")
+        if number.isdigit() and (end := _document(path)):
+            found[int(number)] = end
+    return dict(sorted(found.items()))
+
+
 def _lines(path: Path) -> tuple[Object, ...]:
     """The whole JSON objects of a file of lines."""
     try:

@@ -11,7 +11,7 @@ from voda_flows.config import DEFAULT_NAMESPACE, near_miss
 from voda_flows.local.store import LocalStore
 from voda_flows.objects import CRON_LABEL, WORKFLOW_ENDED, WORKFLOW_LABEL, Object, seconds
 from voda_flows.report import settled
-from voda_flows.report.files import job_folder, read_files
+from voda_flows.report.files import job_folder, read_ends
 from voda_flows.report.lives import JobLife, epochs_of, lives
 from voda_flows.report.progress import UNITS_PER_EPOCH
 from voda_flows.selectors import Selector
@@ -139,23 +139,19 @@ def _lives(store: LocalStore, workflow: Object, pods: Iterable[Object]) -> tuple
 
 def _with_files(life: JobLife, home: Path) -> JobLife:
     """A job with what its drivers left beside its checkpoints: where they ended, and why the last one failed."""
-    if life.phase in WORKFLOW_ENDED:
-        return _with_reason(life, home)
-    ends = [files.end.get("epoch") for files in read_files(job_folder(home, life)).values()]
-    units = [round(epoch * UNITS_PER_EPOCH) for epoch in ends if isinstance(epoch, int | float)]
-    done = max([life.done, *units])
-    total = life.total or (round(epochs_of(life.asked) * UNITS_PER_EPOCH) if done else 0)
-    return replace(life, done=done, total=max(done, total))
-
-
-def _with_reason(life: JobLife, home: Path) -> JobLife:
-    """A job that failed with what its last driver said of it: Argo knows only which node failed first."""
     if life.phase == "Succeeded" or not life.segments:
         return life
-    files = read_files(job_folder(home, life)).get(life.segments[-1].number)
-    if files is None or files.end.get("outcome") != "failed" or not files.end.get("message"):
-        return life
-    return replace(life, message=str(files.end["message"]))
+    ends = read_ends(job_folder(home, life))
+    epochs = [end.get("epoch") for end in ends.values()]
+    done = max([life.done, *(round(epoch * UNITS_PER_EPOCH) for epoch in epochs if isinstance(epoch, int | float))])
+    total = life.total or (round(epochs_of(life.asked) * UNITS_PER_EPOCH) if done else 0)
+    reason = _reason(ends.get(life.segments[-1].number, {})) if life.phase in WORKFLOW_ENDED else ""
+    return replace(life, done=done, total=max(done, total), message=reason or life.message)
+
+
+def _reason(end: Object) -> str:
+    """Why a job failed as its last driver said, empty where it did not: Argo knows only which node failed first."""
+    return str(end.get("message") or "") if end.get("outcome") == "failed" else ""
 
 
 def _unseen(workflow: Object) -> tuple[JobLife, ...]:

@@ -101,7 +101,8 @@ class Driver:
         return self._end
 
     def say_goodbye(self, limit_s: float) -> None:
-        """End all agents and the launcher; agents end what ranks are left."""
+        """End all agents and the launcher, now that the end is written down; agents end what ranks are left."""
+        self._story.settle()
         self._crew.say_goodbye(limit_s)
         if self._launcher is not None:
             self._launcher.stop()

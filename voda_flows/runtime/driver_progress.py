@@ -27,9 +27,10 @@ class Progress:
             self._write(0, self._units(self._epochs))
 
     def reach(self, epoch: float) -> None:
-        """So many epochs are done."""
+        """So many epochs are done; all of them only at the end, since N = M stands for a segment that has ended."""
         if self._begin is not None:
-            self._write(self._units(epoch), self._units(self._epochs))
+            whole = self._units(self._epochs)
+            self._write(min(self._units(epoch), max(whole - 1, 0)), whole)
 
     def end(self, epoch: float) -> None:
         """The segment ends here; what is left is another segment's."""

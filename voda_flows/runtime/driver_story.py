@@ -125,9 +125,15 @@ class Story:
         return End(FAILED, self._step, self._epoch, message, failed_starts=0 if ready else roster.most_restarts())
 
     def end(self, end: End) -> None:
-        """The segment has ended: what it did is all it will ever do."""
+        """The segment has ended."""
         self._step, self._epoch = end.step, end.epoch
-        self._progress.end(end.epoch)
+
+    def settle(self) -> None:
+        """Tell Argo that what this segment did is all it will ever do.
+
+        After ``end.json``, which alone says where a segment that began anew after a loss has come to.
+        """
+        self._progress.end(self._epoch)
 
     def status(self) -> dict[str, Any]:
         """This part of ``GET /status``."""

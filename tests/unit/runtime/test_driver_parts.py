@@ -38,7 +38,7 @@ def _allocation(*names: str) -> Allocation:
 
 
 def test_progress_counts_what_this_segment_had_before_it(tmp_path: Path) -> None:
-    """M is what remained at its begin; a segment that ends early lowers M to what it did."""
+    """M is what remained at its begin; a segment that ends lowers M to what it did, and N is less than M before."""
     path = tmp_path / "progress"
     progress = Progress(path, epochs=10)
     written = []
@@ -46,10 +46,12 @@ def test_progress_counts_what_this_segment_had_before_it(tmp_path: Path) -> None
     written.append(path.read_text())
     progress.reach(5.5)
     written.append(path.read_text())
+    progress.reach(10.0)
+    written.append(path.read_text())
     progress.end(6.25)
     written.append(path.read_text())
 
-    assert written == ["0/600", "150/600", "225/225"]
+    assert written == ["0/600", "150/600", "599/600", "225/225"]
 
 
 def test_segment_that_ends_without_a_step_leaves_nothing_that_counts_as_done(tmp_path: Path) -> None:
@@ -72,6 +74,7 @@ def test_a_stop_within_an_epoch_takes_nothing_back(tmp_path: Path) -> None:
         written.append(path.read_text())
         story.rank_end("w0", {"outcome": "stopped", "step": 9, "epoch": ended[0], "part": ended[1]})
         story.end(story.all_ended(stopping=True))
+        story.settle()
         written.append(path.read_text())
 
     assert written == ["0/1000", "459/459", "0/541", "16/16"]
