@@ -75,8 +75,12 @@ def is_stopped(pid: int) -> bool:
 
 
 def engines_in(home: Path) -> list[int]:
-    """The engine processes of a home, found by their command lines: also one that just begins, or that hangs."""
-    return [pid for pid, words in _command_lines() if words[-2:] == [ENGINE, str(home)]]
+    """The engine processes of a home, found by their command lines: also one that just begins, or that hangs.
+
+    What an engine has just forked has its command line until it becomes a pod: it is none.
+    """
+    found = {pid for pid, words in _command_lines() if words[-2:] == [ENGINE, str(home)]}
+    return sorted(pid for pid in found if _parent(pid) not in found)
 
 
 def parents_in(home: Path) -> dict[Path, int]:
@@ -86,6 +90,14 @@ def parents_in(home: Path) -> dict[Path, int]:
         for pid, words in _command_lines()
         if len(words) > 2 and words[-2] == pod.__file__ and Path(words[-1]).parent == home / "pods"
     }
+
+
+def _parent(pid: int) -> int | None:
+    """The pid of the process that started another; none where that one has ended."""
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except (FileNotFoundError, ProcessLookupError):
+        return None
 
 
 def _command_lines() -> Iterator[tuple[int, list[str]]]:

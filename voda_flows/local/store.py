@@ -28,8 +28,9 @@ ENDS_ITSELF = frozenset({"Pod", "Workflow"})
 
 NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
-FIRST_LOOK_S, LAST_LOOK_S = 0.005, 0.02
-"""How often a waiting process looks for a change, at first and at rest."""
+FIRST_LOOK_S, LAST_LOOK_S, QUIET_LOOK_S = 0.005, 0.02, 0.05
+"""How often a waiting process looks for a change: at first, at rest, and where nothing has changed for ``QUIET_S``."""
+QUIET_S = 1.0
 ASK_S = 0.1
 """How often SQLite is asked though the file's time says that nothing changed: that costs 100 times what a look does."""
 
@@ -162,17 +163,22 @@ class LocalStore:
             return int(self.database.connection().execute("SELECT revision FROM counter").fetchone()[0])
 
     def wait(self, since: int, timeout_s: float) -> int:
-        """See ``ObjectStore.wait``; a commit of any process or thread is noticed within some 20 ms."""
+        """See ``ObjectStore.wait``; any commit is noticed within some 20 ms, after a quiet time within 50 ms."""
         revision = self.revision()
         return revision if revision > since else self.rest(since, timeout_s, FIRST_LOOK_S)
 
-    def rest(self, since: int, timeout_s: float, look_s: float = LAST_LOOK_S) -> int:
+    def rest(self, since: int, timeout_s: float, look_s: float = QUIET_LOOK_S) -> int:
         """As ``wait``, for whoever does so all the time: what it costs is little, also where the time is short."""
         end_s = time.monotonic() + timeout_s
         while (revision := self.glance()) <= since and (left_s := end_s - time.monotonic()) > 0:
+            look_s = min(look_s, self._longest_look_s())
             time.sleep(min(look_s, left_s))
-            look_s = min(look_s * 2, LAST_LOOK_S)
+            look_s *= 2
         return revision
+
+    def _longest_look_s(self) -> float:
+        is_quiet = time.monotonic() - self._glances.changed_s > QUIET_S
+        return QUIET_LOOK_S if is_quiet else LAST_LOOK_S
 
     def glance(self) -> int:
         """The revision, or what it was at most ``ASK_S`` ago: two commits in one tick of file times look like one."""
@@ -180,7 +186,7 @@ class LocalStore:
         if mark != getattr(last, "mark", None) or now_s - last.asked_s >= ASK_S:
             last.mark, last.asked_s, seen = mark, now_s, self.database.data_version()
             if seen != getattr(last, "seen", None):
-                last.seen, last.revision = seen, self.revision()
+                last.seen, last.revision, last.changed_s = seen, self.revision(), now_s
         return int(last.revision)
 
     def close(self) -> None:

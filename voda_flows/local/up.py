@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import yaml
@@ -225,9 +225,11 @@ def _run_scheduler(store: LocalStore) -> str | None:
     children = store.list("Workflow", SCHEDULER[1], {CRON_LABEL: SCHEDULER[2]})
     if any(_goes_on(store, child) for child in children):
         return None
-    now = datetime.now(UTC).replace(microsecond=0)
+    now, ended = datetime.now(UTC).replace(microsecond=0), {child["metadata"]["name"] for child in children}
+    while (child := workflow_from_cron(cron, now))["metadata"]["name"] in ended:
+        now += timedelta(seconds=1)  # a run is named by its second, and one that began in this very second has ended
     try:
-        child = store.create(workflow_from_cron(cron, now))
+        store.create(child)
     except Conflict:  # the cron workflow's own tick came first
         return None
     with suppress(NotFound):

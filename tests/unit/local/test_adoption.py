@@ -17,7 +17,7 @@ from tests.unit.local.disks import Said, voda
 from voda_flows.local.down import Down, down
 from voda_flows.local.nodes import nodes_of_shape
 from voda_flows.local.pods import LOST
-from voda_flows.local.processes import engines_in, is_running, named_by, parent_of, wait_for_ends
+from voda_flows.local.processes import ENGINE, engines_in, is_running, named_by, parent_of, wait_for_ends
 from voda_flows.local.up import start_engine, up
 from voda_flows.objects import Object
 
@@ -132,6 +132,22 @@ def test_down_ends_an_engine_that_hangs(own_world: World) -> None:
 
     assert ended.engine
     assert processes_of(world.home) == set()
+
+
+FORKS = "import os, time; os.fork() or time.sleep(600); print('forked', flush=True); time.sleep(600)"
+
+
+def test_what_an_engine_has_just_forked_is_no_engine(tmp_path: Path) -> None:
+    """Until it becomes a pod it has the engine's command line: nobody may end it as one, or wait for its end."""
+    command = [sys.executable, "-c", FORKS, ENGINE, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as engine:
+        try:
+            assert engine.stdout is not None
+            assert engine.stdout.readline() == b"forked\n"
+
+            assert engines_in(tmp_path) == [engine.pid]
+        finally:
+            os.killpg(engine.pid, signal.SIGKILL)
 
 
 def test_down_ends_an_engine_that_only_begins(own_world: World) -> None:

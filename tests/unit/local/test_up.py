@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from datetime import datetime, tzinfo
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,24 @@ def test_up_after_down_starts_the_scheduler_at_once(own_world: World) -> None:
     """Nobody has recorded yet that the run before has ended: jobs would wait for the cron's next minute."""
     first = up(own_world.home).scheduler
     assert own_world.happens(lambda: own_world.store.list("Lease", "voda"))  # it works, and ends well when told to
+    down(own_world.home)
+
+    second = up(own_world.home).scheduler
+
+    assert second not in (None, first)
+
+
+def test_down_and_up_within_a_second_start_the_scheduler_too(own_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run is named by its second: that of the one before, which has ended, is not taken for another's."""
+
+    class OneSecond(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> OneSecond:
+            return cls(2030, 1, 2, 3, 4, 5, tzinfo=tz)
+
+    monkeypatch.setattr("voda_flows.local.up.datetime", OneSecond)
+    first = up(own_world.home).scheduler
+    assert own_world.happens(lambda: own_world.store.list("Lease", "voda"))
     down(own_world.home)
 
     second = up(own_world.home).scheduler
