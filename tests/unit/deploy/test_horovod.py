@@ -15,10 +15,13 @@ from deploy.horovod import build, repairs
         (["-O3", "-std=gnu++11", "-std=c++11"], ["-O3", "-std=gnu++20", "-std=gnu++20"]),
         (["-std=c99", "-DX=a b", "-o", "x y"], ["-std=c99", "-DX=a b", "-o", "x y"]),
         (["-std=c++23"], ["-std=c++23"]),
+        (["-O3", "-g", "-DNDEBUG", "-g"], ["-O3", "-DNDEBUG"]),
     ],
 )
-def test_wrapper_raises_the_language_level_and_changes_nothing_else(given: list[str], passed_on: list[str]) -> None:
-    """Old C++ levels become gnu++20; every other argument arrives as it was, blanks included."""
+def test_wrapper_raises_the_language_level_and_leaves_debug_information_out(
+    given: list[str], passed_on: list[str]
+) -> None:
+    """Old C++ levels become gnu++20; every other argument but ``-g`` arrives as it was, blanks included."""
     wrapper = Path(build.__file__).with_name("cxx")
 
     shown = subprocess.run(
