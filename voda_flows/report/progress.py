@@ -39,14 +39,17 @@ def reached(drivers: Iterable[Object], epochs: float) -> tuple[int, int]:
     (50, 100)
     """
     asked, nodes = round(epochs * UNITS_PER_EPOCH), list(drivers)
-    best, begin_least, whole = 0, 0, 0
+    best, begin_least, whole, is_known = 0, 0, 0, True
     for driver in nodes:
         done, remained = counts(driver)
         begin = begin_least
         if done < remained:  # not lowered: it says where it began
             told = begin_least + remained
-            whole = whole or (asked if abs(told - asked) <= len(nodes) else told)  # each segment rounds
+            is_near = abs(told - asked) <= len(nodes)  # each segment rounds
+            whole = whole or (told if is_known and not is_near else asked or told)
             begin = max(0, whole - remained)
         best = max(best, begin + done)
+        # Where the next one begins is not known then: at a checkpoint somewhere before.
+        is_known = is_known and driver.get("phase") not in _FAILED
         begin_least = begin if driver.get("phase") in _FAILED else begin + done
     return best, max(best, whole or (asked if best else 0))

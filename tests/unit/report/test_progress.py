@@ -58,16 +58,20 @@ class Story:
     whole: int
     checkpoint: int = 0
     nodes: list[Object] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
     seen: list[float] = field(default_factory=list)
 
     def show(self, progress: str, phase: str) -> None:
         """The last driver's node is so now; what is then shown of the job is noted."""
         self.nodes[-1] = driver(progress, phase)
         done, total = reached(self.nodes, self.whole / 100)
-        self.seen.append(done / total if total else 0.0)
+        self.seen.append(max(done, *self.ends, 0) / total if total else 0.0)
 
     def segment(self, steps: int, end: str) -> None:
-        """A driver begins at the checkpoint, goes on for some steps, and is stopped or lost."""
+        """A driver begins at the checkpoint, goes on for some steps, and is stopped, fails or is lost.
+
+        Only one that is lost does not write down where it ended (``end.json``), and then lowers no M.
+        """
         remained = self.whole - self.checkpoint
         self.nodes.append(driver("0/1", "Pending"))
         for done in range(min(steps, remained - 1) + 1):
@@ -75,9 +79,12 @@ class Story:
         if end == "lost":
             self.show(self.nodes[-1]["progress"], "Error")
             return
-        self.show(f"{done}/{done}", "Running")
-        self.show(f"{done}/{done}", "Succeeded")
-        self.checkpoint += done
+        self.ends.append(self.checkpoint + done)
+        self.show(self.nodes[-1]["progress"], "Running")
+        lowered = f"{done}/{max(done, 1)}"
+        self.show(lowered, "Running")
+        self.show(lowered, "Succeeded" if end == "stopped" else "Failed")
+        self.checkpoint += done if end == "stopped" else done // 2
 
 
 @given(
@@ -109,3 +116,19 @@ def test_progress_never_goes_backwards_over_losses(whole: int, segments: list[in
 
     assert story.seen == sorted(story.seen)
     assert story.seen[-1] == pytest.approx(max(*segments, last) / whole)
+
+
+@given(
+    whole=st.integers(100, 400),
+    segments=st.lists(st.tuples(st.integers(0, 40), st.sampled_from(["stopped", "failed", "lost"])), max_size=8),
+)
+def test_progress_never_goes_backwards_whatever_becomes_of_the_drivers(
+    whole: int, segments: list[tuple[int, str]]
+) -> None:
+    """Stops, failures and losses in any order; a driver that fails goes on from a checkpoint before its end."""
+    story = Story(whole)
+    for steps, end in segments:
+        if story.checkpoint < whole - 1:
+            story.segment(steps, end)
+
+    assert story.seen == sorted(story.seen)
