@@ -83,6 +83,10 @@ def areas() -> list[str]:
     return sorted({name.split("_")[0] for name in loaded if "_" in name.strip("_")})
 
 
+SPEED_UNITS = ("s", "ms", "% of a core")
+"""What a slower machine has more of."""
+
+
 def at_most(name: str, value: float, bound: float, unit: str) -> Row:
     """A row that holds when the value is no larger than the bound."""
     return Row(
@@ -90,7 +94,7 @@ def at_most(name: str, value: float, bound: float, unit: str) -> Row:
         value=f"{value:.3g} {unit}",
         must_be=f"<= {bound:g} {unit}",
         holds=value <= bound,
-        is_speed=unit == "s",
+        is_speed=unit in SPEED_UNITS,
     )
 
 
