@@ -142,8 +142,8 @@ class Workflows:
         for name in pods:
             self._delete_pod(key.namespace, name)
         if not pods:
+            logs.forget(self.store.home, workflow["metadata"]["uid"])  # first: who sees it gone finds nothing of it
             self.store.remove(key, uid=workflow["metadata"]["uid"])
-            logs.forget(self.store.home, workflow["metadata"]["uid"])
             log.info("workflow=%s/%s removed", key.namespace, key.name)
         return True
 

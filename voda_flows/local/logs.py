@@ -52,7 +52,7 @@ def forget(home: Path, workflow_uid: str) -> None:
 
 
 def sweep(home: Path, workflow_uids: Iterable[str]) -> None:
-    """Take away the logs of all Workflows but these: what an engine left that was killed while it forgot."""
+    """Take away the logs of all Workflows but these: what is left where a Workflow was lost with its database."""
     folder, known = home / "logs", set(workflow_uids)
     for left in folder.iterdir() if folder.is_dir() else ():
         if left.name not in known:

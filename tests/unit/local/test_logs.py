@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
+
+import pytest
 
 from tests.unit.local.conftest import World
 from tests.unit.local.disks import voda
 from voda_flows.local import logs
+from voda_flows.local.advancing import Workflows
+from voda_flows.local.store import LocalStore
 from voda_flows.objects import Object
+
+NOW = datetime(2026, 1, 31, tzinfo=UTC)
 
 
 def talking(world: World, name: str, limit: int) -> Object:
@@ -52,11 +59,34 @@ def test_log_of_a_deleted_pod_is_still_printed(own_world: World) -> None:
     assert len(logs.kept(world.home, uid)) == 2
     world.store.delete("Workflow", "default", "talks")
     assert world.gone("Workflow", "talks")
-    assert world.happens(lambda: not (world.home / "logs" / uid).exists())
+    assert not (world.home / "logs" / uid).exists()
+
+
+def test_who_sees_a_workflow_gone_finds_no_log_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Logs go before their Workflow does, and an engine that is cut off in between takes both away later."""
+    store = LocalStore(tmp_path)
+    metadata = {"name": "old", "namespace": "default", "finalizers": ["voda.dev/engine"]}
+    uid = store.create({"kind": "Workflow", "metadata": metadata, "spec": {}})["metadata"]["uid"]
+    store.delete("Workflow", "default", "old")
+    folder = tmp_path / "logs" / uid
+    folder.mkdir(parents=True)
+    with monkeypatch.context() as cut_off:
+        cut_off.setattr(LocalStore, "remove", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            Workflows(store).advance(NOW)
+
+    assert not folder.exists()
+    assert Workflows(store).advance(NOW) == set()
+    assert store.list("Workflow") == []
+
+
+def interrupt(*_: object, **__: object) -> None:
+    """What a signal does."""
+    raise KeyboardInterrupt
 
 
 def test_logs_of_workflows_that_are_gone_are_swept(tmp_path: Path) -> None:
-    """What an engine left behind that was killed while it forgot goes with the next one; a broken note is no log."""
+    """What is left of Workflows that were lost with their database goes at the start; a broken note is no log."""
     for name in ("known", "gone"):
         (tmp_path / "logs" / name).mkdir(parents=True)
         (tmp_path / "logs" / name / "p.json").write_text('{"metadata"')
