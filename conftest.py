@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 from hypothesis import settings
 
@@ -17,5 +18,8 @@ settings.register_profile(
     "long", max_examples=int(os.environ.get("VODA_TEST_EXAMPLES", EVERYDAY_EXAMPLES)), deadline=None, print_blob=True
 )
 settings.load_profile("long" if "VODA_TEST_EXAMPLES" in os.environ else "everyday")
+
+# A shell has what it runs in the background ignore Ctrl-C, and whatever that starts; tests of Ctrl-C run there too.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 pytest_collect_file = documentation().pytest()
