@@ -10,7 +10,6 @@ One thread, one loop: the process must be able to fork at any time.
 from __future__ import annotations
 
 import os
-import selectors
 import signal
 import socket
 import sys
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Callable
 from voda_flows.runtime.agent_peer import Peer
 from voda_flows.runtime.agent_rank import RankOrder, RankProcess, start_rank
 from voda_flows.runtime.agent_warm import Warmth, prepare_threads, warm
+from voda_flows.runtime.agent_watch import Watch
 from voda_flows.runtime.channel import read_key
 from voda_flows.runtime.environment import AGENT_PORT, AgentEnvironment, read_agent
 from voda_flows.runtime.errors import BadMessage, Refused, RuntimeFault
@@ -44,7 +44,7 @@ class Agent:
 
     def __init__(self, environment: AgentEnvironment, key: bytes, warmth: Warmth) -> None:
         self._environment, self._key, self._warmth = environment, key, warmth
-        self._selector = selectors.DefaultSelector()
+        self._watch = Watch()
         self._strangers: list[Peer] = []
         self._driver: Peer | None = None
         self._past_drivers: set[str] = set()
@@ -66,25 +66,16 @@ class Agent:
         signal.set_wakeup_fd(woken.fileno(), warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
         signal.signal(signal.SIGTERM, lambda _number, _frame: self._terminated.append(True))
-        self._watch(listener, lambda: self._accept(listener))
-        self._watch(wake, lambda: self._woken(wake))
-        self._own = (listener.fileno(), wake.fileno(), woken.fileno(), self._selector.fileno())
+        self._watch.begin(listener, lambda: self._accept(listener))
+        self._watch.begin(wake, lambda: self._woken(wake))
+        self._own = (listener.fileno(), wake.fileno(), woken.fileno(), self._watch.fileno())
         while self._exit is None:
-            for ready, _ in self._selector.select(TICK_S):
-                if ready.fileobj in self._selector.get_map():
-                    ready.data()
+            self._watch.turn(TICK_S)
             self._keep_limits()
         self._end_ranks()
         return self._exit
 
     # connections
-
-    def _watch(self, connection: socket.socket, act: Callable[[], None]) -> None:
-        self._selector.register(connection, selectors.EVENT_READ, act)
-
-    def _unwatch(self, connection: socket.socket) -> None:
-        if connection.fileno() >= 0 and connection in self._selector.get_map():
-            self._selector.unregister(connection)
 
     def _accept(self, listener: socket.socket) -> None:
         try:
@@ -95,7 +86,7 @@ class Agent:
         if len(self._strangers) >= MAX_STRANGERS:
             self._dismiss(self._strangers[0], "too many connections that prove nothing")
         self._strangers.append(peer)
-        self._watch(connection, lambda: self._hear(peer))
+        self._watch.begin(connection, lambda: self._hear(peer))
         try:
             peer.greet(self._environment, self._key)
         except OSError:
@@ -109,7 +100,7 @@ class Agent:
                 return
             for line in lines:
                 self._take(peer, line)
-        except RuntimeFault as fault:
+        except (RuntimeFault, OSError) as fault:  # OSError: it left while it was answered
             self._dismiss(peer, str(fault))
 
     def _take(self, peer: Peer, line: bytes) -> None:
@@ -149,7 +140,7 @@ class Agent:
     def _dismiss(self, peer: Peer, reason: str) -> None:
         if reason:
             LOG.warning("refused address=%s reason=%s", peer.address, reason)
-        self._unwatch(peer.connection)
+        self._watch.end(peer.connection)
         peer.close()
         if peer in self._strangers:
             self._strangers.remove(peer)
@@ -170,7 +161,7 @@ class Agent:
         )
         rank = start_rank(order, self._descriptors())
         self._ranks[order.host, order.slot] = rank
-        self._watch(rank.connection, lambda: self._pass_on(rank))
+        self._watch.begin(rank.connection, lambda: self._pass_on(rank))
         LOG.info("rank host=%s slot=%d pid=%d warm=%s", order.host, order.slot, rank.pid, order.program is not None)
 
     def _tell(self, message: Message) -> None:
@@ -218,7 +209,7 @@ class Agent:
         except OSError:
             received = b""
         if not received:
-            self._unwatch(rank.connection)
+            self._watch.end(rank.connection)
             rank.connection.close()
             return
         try:
@@ -248,7 +239,7 @@ class Agent:
             rank.kill()
         for rank in self._ranks.values():
             os.waitpid(rank.pid, 0)
-            self._unwatch(rank.connection)
+            self._watch.end(rank.connection)
             rank.connection.close()
         self._ranks.clear()
 

@@ -240,7 +240,7 @@ class Driver:
     # the launcher
 
     def _decided(self, event: WorldDecided) -> None:
-        old_hosts, from_size = self._world.hosts, self._world.size
+        old_hosts, from_size = self._world.hosts, self._resizes.from_size(self._world.size)
         self._world.decide(event.members)
         self._roster.leave_out(set(self._world.hosts))
         newcomers = [self._roster.by_host(host) for host in self._world.hosts - old_hosts]

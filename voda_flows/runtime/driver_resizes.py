@@ -52,6 +52,10 @@ class Resizes:
         self._open: Resize | None = None
         self._closed: list[dict[str, Any]] = []
 
+    def from_size(self, size: int) -> int:
+        """Ranks of the last world that made a step; ``size`` are those of the last one that was decided."""
+        return size if self._open is None else self._open.from_size
+
     def begin(self, resize: Resize) -> None:
         """A world is decided."""
         self._open = resize

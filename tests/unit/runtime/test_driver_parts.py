@@ -120,6 +120,19 @@ def test_a_resize_is_recorded_once_by_who_was_in_both_worlds() -> None:
     assert kept[0]["still_s"] == pytest.approx(0.2)
 
 
+def test_a_world_that_made_no_step_is_no_size_to_come_from() -> None:
+    """Of three, one crashes and another is slow to leave: the record of the world of two says three as well."""
+    resizes = Resizes(lambda _record: None)
+    stepped = resizes.from_size(3)
+    resizes.begin(Resize(generation=1, kind="replace", from_size=stepped, to_size=2, document_s=9.5, decided_s=9.6))
+    unstepped = resizes.from_size(2)
+    resizes.begin(Resize(generation=1, kind="replace", from_size=unstepped, to_size=2, document_s=9.5, decided_s=9.9))
+    resizes.resized({"to_size": 2, "last_step_s": 9.4, "first_step_s": 10.0, "step_time_s": 0.1, "steps_lost": 0})
+
+    assert [(record["from_size"], record["to_size"]) for record in resizes.records()] == [(3, 2)]
+    assert resizes.from_size(2) == 2
+
+
 def test_a_world_is_made_in_order() -> None:
     """Only its own rank 0 makes it join, and only after that a step counts."""
     world = World()
