@@ -90,7 +90,7 @@ class ObjectStore(Protocol):
         ...
 
     def revision(self) -> int:
-        """A number that grows with every change of any object."""
+        """A number that grows with every change of an object that the store watches; local mode watches all."""
         ...
 
     def wait(self, since: int, timeout_s: float) -> int:

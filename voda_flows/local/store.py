@@ -211,6 +211,8 @@ class LocalStore:
         metadata["name"] = key.name
         if key.namespace:
             metadata["namespace"] = key.namespace
+        else:
+            metadata.pop("namespace", None)
         metadata.pop("deletionTimestamp", None)
         metadata["uid"] = str(uuid.uuid4())
         metadata["creationTimestamp"] = format_time(datetime.now(UTC))
