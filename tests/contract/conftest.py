@@ -13,7 +13,8 @@ import pytest
 
 from tests.contract.bodies import to_text
 from voda_flows.kube.api import Api
-from voda_flows.kube.connection import Cluster, HttpTransport, connect
+from voda_flows.kube.cluster import Cluster
+from voda_flows.kube.connection import HttpTransport, connect
 from voda_flows.kube.store import KubeStore, Scope
 from voda_flows.kube.transport import Request
 from voda_flows.local.store import LocalStore

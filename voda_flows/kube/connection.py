@@ -10,7 +10,6 @@ import os
 import ssl
 import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -23,6 +22,7 @@ from urllib3 import exceptions as fault
 
 from scheduler_core.errors import InvalidValue, NotFound, VodaError
 from voda_flows.config import near_miss
+from voda_flows.kube.cluster import Cluster
 from voda_flows.kube.transport import Answer, AnswerLost, NotSent, Request
 
 #: A server in the same network accepts in milliseconds, and a slow proxy answers within 5 s.
@@ -36,21 +36,7 @@ _TOKEN = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
 _ADVICE = "give one by --kubeconfig or KUBECONFIG, or run in a pod with a service account"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cluster:
-    """Which cluster is meant.
-
-    Attributes:
-        kubeconfig: Path of a kubeconfig (or several, joined by colons); empty for ``KUBECONFIG``, then
-            ``~/.kube/config``, then the service account of the pod that one runs in.
-        context: Context in it; empty for its current one.
-    """
-
-    kubeconfig: str = ""
-    context: str = ""
-
-
-def connect(cluster: Cluster = Cluster(), environment: Mapping[str, str] = os.environ) -> HttpTransport:
+def connect(cluster: Cluster, environment: Mapping[str, str] = os.environ) -> HttpTransport:
     """A connection to a cluster; nothing is sent yet.
 
     Raises:

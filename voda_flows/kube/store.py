@@ -59,7 +59,7 @@ class KubeStore:
 
     def __init__(self, api: Api, scope: Scope = Scope()) -> None:
         self._api = api
-        self._scope = scope
+        self.scope = scope
         self._changes = Changes()
         self._starting = threading.Lock()
         self._kinds: Mapping[str, _Watched] = MappingProxyType({})
@@ -71,7 +71,7 @@ class KubeStore:
     def list(self, kind: str, namespace: str | None = None, labels: Mapping[str, str] | None = None) -> list[Object]:
         """See ``ObjectStore.list``."""
         resource = resource_of(kind)
-        chosen = [place.namespace for place in self._scope.places(kind)] if namespace is None else [namespace]
+        chosen = [place.namespace for place in self.scope.places(kind)] if namespace is None else [namespace]
         found = [body for name in chosen for body in self._api.list(resource, name, labels).items]
         return sorted(found, key=key_of)
 
@@ -145,7 +145,7 @@ class KubeStore:
 
     def revision(self) -> int:
         """See ``ObjectStore.revision``: changes of the kinds that are watched; the first call begins that."""
-        for kind in self._scope.watched:
+        for kind in self.scope.watched:
             self._watch(kind)
         return self._changes.count()
 
@@ -175,7 +175,7 @@ class KubeStore:
 
     def _begin(self, kind: str) -> _Watched:
         cache = Cache(self._changes)
-        watchers = tuple(Watcher(place, self._api, cache) for place in self._scope.places(kind))
+        watchers = tuple(Watcher(place, self._api, cache) for place in self.scope.places(kind))
         watched = _Watched(cache=cache, watchers=watchers)
         try:
             for watcher in watched.watchers:

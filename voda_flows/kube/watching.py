@@ -13,6 +13,7 @@ import logging
 import random
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -59,16 +60,18 @@ class Watcher:
         place: What to watch.
         api: The server.
         cache: Where it is kept.
+        clock: Seconds on a clock that never goes back.
     """
 
-    def __init__(self, place: Place, api: Api, cache: Cache) -> None:
+    def __init__(self, place: Place, api: Api, cache: Cache, clock: Callable[[], float] = time.monotonic) -> None:
         self.place = place
         self._api = api
         self._cache = cache
         self._version = ""
         self._pause_s = 0.0
         self._fault = ""
-        self._contact_s = time.monotonic()
+        self._clock = clock
+        self._contact_s = clock()
         self._stop = threading.Event()
         self._stream: Stream | None = None
         self._thread = threading.Thread(target=self._run, name=f"watch-{place}", daemon=True)
@@ -88,7 +91,7 @@ class Watcher:
         Raises:
             Unreachable: There was no contact for too long; says why.
         """
-        silent_s = time.monotonic() - self._contact_s
+        silent_s = self._clock() - self._contact_s
         if silent_s > STALE_S:
             raise Unreachable(
                 f"watch {self.place}: expected news within {STALE_S:g} s, there was no contact for {silent_s:.0f} s: "
@@ -132,7 +135,7 @@ class Watcher:
             "allowWatchBookmarks": "true",
             "timeoutSeconds": str(WATCH_S),
         }
-        began_s = time.monotonic()
+        began_s = self._clock()
         stream = self._api.watch(self.place.resource, self.place.namespace, query, WATCH_S + _GRACE_S)
         self._stream = stream
         try:
@@ -142,7 +145,7 @@ class Watcher:
         finally:
             self._stream = None
             stream.close()
-        if time.monotonic() - began_s < 1.0:  # a server that ends watches at once is not to be asked in a loop
+        if self._clock() - began_s < 1.0:  # a server that ends watches at once is not to be asked in a loop
             self._rest("the watch ended at once")
         else:
             self._note_contact()
@@ -170,7 +173,7 @@ class Watcher:
         raise AnswerLost(f"the server ended the watch: {status.get('code')} {status.get('message')}")
 
     def _note_contact(self) -> None:
-        self._contact_s, self._pause_s = time.monotonic(), 0.0
+        self._contact_s, self._pause_s = self._clock(), 0.0
         if self._fault:
             log.info("watch=%s goes on", self.place)
             self._fault = ""
