@@ -41,7 +41,7 @@ demo: setup ## five elastic jobs on four virtual GPU slots of this machine, live
 	@$(VENV)/bin/voda demo
 
 test: setup ## the fast tests: unit, laws, scenarios, theory, contract, documentation, a short life end to end
-	@$(PY) -m pytest -m "not slow"
+	@$(PY) -m pytest -m "not slow and not cluster"
 
 slow: setup ## the slow tests: whole lives of jobs in local mode, hurt in several ways
 	@$(PY) -m pytest -m slow
@@ -52,7 +52,7 @@ check: setup ## style, types, import layers, Python 3.9 for the runtime, and the
 	@$(VENV)/bin/mypy
 	@$(VENV)/bin/lint-imports --no-logo
 	@$(VENV)/bin/vermin --quiet --no-tips --violations --eval-annotations -t=3.9- voda_flows/runtime
-	@$(PY) -m pytest -m "not slow" tests/unit tests/quality tests/scenarios tests/theory
+	@$(PY) -m pytest -m "not slow and not cluster" tests/unit tests/quality tests/scenarios tests/theory
 
 show: setup ## figures that must hold, measured: make show AREA=demo, QUICK=1 for a small sample
 	@$(PY) -m tests.show $(AREA) $(if $(QUICK),--quick) $(if $(filter shown,$(SPEED)),--speed-is-shown)

@@ -8,6 +8,7 @@
     ├── StageFailed           a stage of a cycle raised, ended its process or gave no answer in time (fenced)
     ├── NotFound              no object of that name (exit 3)
     ├── Conflict              the object changed since it was read, or exists already (exit 4)
+    ├── Forbidden             the account may not do that (exit 1)
     └── Unreachable           nobody answers, or not in time (exit 5)
 
 A message says what was expected, what was found, where, and what to do. What is merely infeasible is a value, never
@@ -57,6 +58,10 @@ class Conflict(VodaError):
     """The object changed since it was read, or exists already."""
 
     exit_code = 4
+
+
+class Forbidden(VodaError):
+    """The account may not do that; the text names the right it lacks."""
 
 
 class Unreachable(VodaError):

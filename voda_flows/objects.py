@@ -83,6 +83,16 @@ def has_labels(body: Object, labels: Mapping[str, str]) -> bool:
     return all(found.get(name) == value for name, value in labels.items())
 
 
+def num_gpus(amounts: Mapping[str, object] | None) -> int:
+    """How many GPUs a list of resources names; text, as Kubernetes writes them, or numbers.
+
+    >>> num_gpus({"nvidia.com/gpu": "2", "cpu": "500m"})
+    2
+    """
+    text = str((amounts or {}).get(GPU) or 0)
+    return int(text) if text.isascii() and text.isdigit() else 0
+
+
 def owner_uids(body: Object) -> tuple[str, ...]:
     """The uids of those with whom the object goes."""
     return tuple(owner["uid"] for owner in body["metadata"].get("ownerReferences") or ())

@@ -1,17 +1,24 @@
 """What every part that reads or changes objects asks of the world it is in.
 
-``voda_flows/local/store.py`` is the store of this machine. Errors are those of ``scheduler_core.errors``, whatever
-lies below.
+``voda_flows/local/store.py`` is the store of this machine, ``voda_flows/kube/store.py`` that of a cluster. Errors are
+those of ``scheduler_core.errors``, whatever lies below; what all stores say in the same words is here.
 """
 
 from __future__ import annotations
 
+import json
+import re
+import secrets
 from collections.abc import Mapping
 from typing import Protocol
 
-from voda_flows.objects import Key, Object
+from scheduler_core.errors import Conflict, InvalidValue, NotFound
+from voda_flows.objects import Key, Object, key_of
 
-__all__ = ["Object", "ObjectStore"]
+__all__ = ["Object", "ObjectStore", "absent", "another", "json_text", "moved", "new_key", "taken"]
+
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+_SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 
 
 class ObjectStore(Protocol):
@@ -83,9 +90,61 @@ class ObjectStore(Protocol):
         ...
 
     def revision(self) -> int:
-        """A number that grows with every change of any object."""
+        """A number that grows with every change of an object that the store watches; local mode watches all."""
         ...
 
     def wait(self, since: int, timeout_s: float) -> int:
         """The revision, as soon as it is higher than ``since`` or the time is over."""
         ...
+
+
+def new_key(body: Object) -> Key:
+    """The place of an object that is to be made; ``metadata.generateName`` gives a name where there is none.
+
+    Raises:
+        InvalidValue: Its kind or its name is none.
+    """
+    key = key_of(body)
+    if not key.name and (prefix := body["metadata"].get("generateName")):
+        suffix = "".join(secrets.choice(_SUFFIX_LETTERS) for _ in range(5))
+        key = key._replace(name=f"{prefix}{suffix}")
+    if not _NAME.fullmatch(key.name):
+        raise InvalidValue(
+            f"{key}: expected a name of at most 253 lower-case letters, digits, '-' and '.', got {key.name!r} "
+            "(at $.metadata.name)"
+        )
+    return key
+
+
+def json_text(key: Key, body: Object) -> str:
+    """A document as JSON.
+
+    Raises:
+        InvalidValue: It holds something that JSON does not know.
+    """
+    try:
+        return json.dumps(body, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise InvalidValue(f"{key}: expected a document that can be JSON, got one that cannot: {error}") from error
+
+
+def absent(key: Key) -> NotFound:
+    """The error for an object that is not there."""
+    return NotFound(f"{key}: expected it to exist, there is none of that name")
+
+
+def taken(key: Key) -> Conflict:
+    """The error for a new object whose name exists."""
+    return Conflict(f"{key}: expected a new name, it exists already; delete it first or choose another name")
+
+
+def moved(key: Key, expected: str, found: str) -> Conflict:
+    """The error for an object that has another version than the guard's."""
+    return Conflict(
+        f"{key}: expected version {expected}, found {found}: it changed since it was read; read it again and repeat"
+    )
+
+
+def another(key: Key, expected: str, found: str) -> Conflict:
+    """The error for an object that has another uid than the guard's."""
+    return Conflict(f"{key}: expected uid {expected}, found {found}: another object took its name; read it again")

@@ -1,11 +1,29 @@
-"""Which world one is in: where the command line, the scheduler and tests get their object store from."""
+"""Which world one is in: where the command line, the scheduler and tests get their object store from.
+
+A world is local mode or a cluster. It is local mode unless somebody asks for a cluster, by ``VODA_WORLD=cluster`` or
+by naming one; nothing is guessed from where one runs, as local mode runs in pods too.
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
+from scheduler_core.errors import InvalidValue, VodaError
+from voda_flows.kube.api import Api
+from voda_flows.kube.cluster import Cluster
+from voda_flows.kube.store import KubeStore, Scope
 from voda_flows.local.store import LocalStore
+from voda_flows.store import ObjectStore
+
+__all__ = ["Cluster", "Scope", "home_folder", "is_cluster", "open_cluster", "open_local", "open_store"]
+
+#: Names the world: ``local`` or ``cluster``.
+WORLD_VARIABLE = "VODA_WORLD"
+#: Namespaces of a cluster whose jobs are meant, joined by commas; all where it is empty.
+NAMESPACES_VARIABLE = "VODA_NAMESPACES"
+_LOCAL, _CLUSTER = "local", "cluster"
 
 
 def home_folder(home: Path | str | None = None) -> Path:
@@ -13,16 +31,74 @@ def home_folder(home: Path | str | None = None) -> Path:
     return Path(home or os.environ.get("VODA_HOME") or Path.home() / ".voda").expanduser().absolute()
 
 
-def open_store(home: Path | str | None = None) -> LocalStore:
+def is_cluster(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether the environment asks for a cluster.
+
+    Raises:
+        InvalidValue: ``VODA_WORLD`` names no world.
+    """
+    world = environment.get(WORLD_VARIABLE) or _LOCAL
+    if world not in (_LOCAL, _CLUSTER):
+        raise InvalidValue(f"{WORLD_VARIABLE}: expected {_LOCAL!r} or {_CLUSTER!r}, got {world!r}")
+    return world == _CLUSTER
+
+
+def open_store(home: Path | str | None = None) -> ObjectStore:
     """The object store of the world one is in.
 
     Args:
         home: Folder of local mode's state; ``VODA_HOME`` or ``~/.voda`` where none is given.
 
     Returns:
-        The store, usable from all threads. Opening makes the folder and the database where they are missing.
+        The store, usable from all threads. Opening makes local mode's folder and database where they are missing.
 
     Raises:
-        VodaError: The state cannot be opened; says why and what to do.
+        VodaError: It cannot be opened; says why and what to do.
     """
+    return open_cluster() if is_cluster() else LocalStore(home_folder(home))
+
+
+def open_local(home: Path | str | None = None) -> LocalStore:
+    """Local mode's store, for what knows no other.
+
+    Args:
+        home: As ``open_store``.
+
+    Raises:
+        VodaError: It cannot be opened, or a cluster is asked for.
+    """
+    if is_cluster():
+        raise VodaError(
+            f"expected local mode, which this command is for, {WORLD_VARIABLE} asks for a cluster\n"
+            f"unset {WORLD_VARIABLE} to work on this machine; for a cluster's jobs use kubectl or argo"
+        )
     return LocalStore(home_folder(home))
+
+
+def open_cluster(
+    cluster: Cluster | None = None, *, scope: Scope | None = None, environment: Mapping[str, str] = os.environ
+) -> KubeStore:
+    """The store of a cluster.
+
+    Args:
+        cluster: Which one; by the environment where none is given.
+        scope: Which objects it is about; by ``VODA_NAMESPACES`` where it is not given.
+        environment: Of this process.
+
+    Raises:
+        VodaError: There is none like this, or the package for it is not installed; says what to do.
+    """
+    try:
+        from voda_flows.kube.connection import connect  # noqa: PLC0415 - an extra, and slow to import
+    except ImportError as missing:
+        raise VodaError(
+            f"expected the package 'kubernetes' for speaking with a cluster, found: {missing}\n"
+            "install it with `pip install 'voda[kube]'`"
+        ) from missing
+    return KubeStore(Api(connect(cluster or Cluster(), environment)), scope or _scope(environment))
+
+
+def _scope(environment: Mapping[str, str]) -> Scope:
+    """What a scheduler looks at: the jobs of some namespaces, and the pods of all, as any may hold GPUs."""
+    names = [name.strip() for name in environment.get(NAMESPACES_VARIABLE, "").split(",") if name.strip()]
+    return Scope(namespaces=tuple(names), everywhere=frozenset({"Pod"}))

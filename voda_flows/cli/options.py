@@ -17,7 +17,7 @@ from voda_flows.cli.names import DEFAULT_HOME, JOB, NAMESPACE, STATUS
 from voda_flows.local.processes import is_running, is_stopped, named_by
 from voda_flows.local.store import LocalStore
 from voda_flows.selectors import Selector, parse_selector
-from voda_flows.worlds import open_store
+from voda_flows.worlds import is_cluster, open_local
 
 __all__ = ["FORMATS", "JOB", "Shared", "all_option", "home_option", "job_names", "shared_options", "yes_option"]
 
@@ -51,10 +51,11 @@ class Shared:
 
         Raises:
             NotFound: Nothing was ever started there.
+            VodaError: A cluster is asked for.
         """
-        if not (self.home / "state.db").exists():
+        if not is_cluster() and not (self.home / "state.db").exists():
             raise NotFound(f"expected a running `voda up`, found no state in {self.home}\nstart one with `voda up`")
-        return open_store(self.home)
+        return open_local(self.home)
 
     def note(self) -> str:
         """What is to be said where jobs cannot go on; empty while the engine runs."""

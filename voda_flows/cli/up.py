@@ -13,7 +13,7 @@ from voda_flows.cli.options import home_option
 from voda_flows.cli.verbs import verb
 from voda_flows.control.settings import check, configure
 from voda_flows.local import up as local
-from voda_flows.worlds import open_store
+from voda_flows.worlds import open_local
 
 
 @verb(
@@ -33,7 +33,7 @@ def command(home: Path, nodes: str | None, settings: tuple[str, ...]) -> None:
     """
     values, wanted = dict(_pair(text) for text in settings), local.read_nodes(nodes) if nodes else None
     check(values, where="--set")  # before the store is opened, which would leave a world behind
-    configure(open_store(home), values, where="--set")
+    configure(open_local(home), values, where="--set")
     found = local.up(home, wanted)
     output.story("started" if found.started else "was up already")
     if found.scheduler:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from scheduler_core.model.cluster import Cluster, Node
-from voda_flows.objects import GPU, Object
+from voda_flows.objects import GPU, Object, num_gpus
 
 GPU_TYPE = "nvidia.com/gpu.product"
 
@@ -53,7 +53,7 @@ def _node(node: Object, others: OtherGpus) -> Node:
     allocatable = (node.get("status") or {}).get("allocatable") or {}
     return Node(
         name=name,
-        gpus=int(allocatable.get(GPU) or 0),
+        gpus=num_gpus(allocatable),
         gpu_type=labels.get(GPU_TYPE, ""),
         labels=labels,
         schedulable=_takes_pods(node),

@@ -23,6 +23,7 @@ from voda_flows.control.view import JobView
 from voda_flows.objects import Object, format_time
 from voda_flows.store import ObjectStore
 from voda_flows.wire import AllocationDocument, DocumentWorker, document_text, encode, gate_workers_text
+from voda_flows.workflows.packed import node_patch
 
 log = logging.getLogger(__name__)
 
@@ -92,7 +93,7 @@ class StoreEnforcer:
         self._patch_node(view, gate, change)
 
     def _patch_node(self, view: JobView, node: str, change: Object) -> None:
-        self._patch(view.workflow, {"status": {"nodes": {node: change}}})
+        self._patch(view.workflow, node_patch(self._observer.current(view.workflow), node, change))
 
     def _write_document(self, view: JobView, generation: int, workers: Iterable[str], *, stop: str | None) -> None:
         """Write the next generation of the allocation document for the very driver pod that was seen."""

@@ -20,6 +20,7 @@ from voda_flows.control.request import Asked
 from voda_flows.control.steps import strange_names, twice
 from voda_flows.objects import NODE_ENDED, Object, seconds
 from voda_flows.wire import read_gate_workers
+from voda_flows.workflows.packed import ELSEWHERE
 from voda_flows.workflows.tree import SegmentNodes, Tree, is_grant, parameters, tree
 
 #: Argo moves a status of more than 1 MB out of sight; above this a job is not made to grow any further.
@@ -130,21 +131,21 @@ def find_jobs(workflow: Object) -> list[JobNodes]:
         The jobs that have not ended; none where the Workflow has ended or is being deleted.
 
     Raises:
-        InvalidValue: Its nodes cannot be read (they are compressed or stored elsewhere).
+        InvalidValue: Its nodes cannot be read (they are stored elsewhere, or packed in a way that is not known).
     """
     status = workflow.get("status") or {}
     if status.get("phase") in NODE_ENDED or "deletionTimestamp" in workflow["metadata"]:
         return []
-    if status.get("compressedNodes") or status.get("offloadNodeStatusVersion"):
+    if status.get(ELSEWHERE):
         raise InvalidValue(
-            f"workflow {workflow['metadata']['name']!r}: expected its nodes in status.nodes, they are compressed or "
-            "offloaded because the status is too large; end the Workflow and submit the rest of it as another"
+            f"workflow {workflow['metadata']['name']!r}: expected its nodes in its status, they are offloaded to a "
+            "database; end the Workflow and submit the rest of it as another"
         )
     nodes = tree(workflow)
     live = [node_id for node_id in nodes.roots if nodes.nodes[node_id].get("phase") not in NODE_ENDED]
     if not live:
         return []
-    size = len(json.dumps(status, separators=(",", ":")))
+    size = len(json.dumps({**status, "nodes": nodes.nodes}, separators=(",", ":")))
     found, names = [], set[str]()
     for root in live:
         job = _job_nodes(nodes, root, size)

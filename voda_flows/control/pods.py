@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from scheduler_core.model.job import WorkerPhase
-from voda_flows.objects import GPU, HOSTNAME_LABEL, POD_ENDED, WORKFLOW_LABEL, Object, phase_of, seconds
+from voda_flows.objects import HOSTNAME_LABEL, POD_ENDED, WORKFLOW_LABEL, Object, num_gpus, phase_of, seconds
 
 ALLOCATION = "voda.dev/allocation"
 #: The driver's HTTP server listens here on the pod's own address.
@@ -128,9 +128,26 @@ def uid(pod: Object) -> str:
 
 
 def gpus(pod: Object) -> int:
-    """GPUs it asks for."""
-    containers = (pod.get("spec") or {}).get("containers") or ()
-    return sum(int(((row.get("resources") or {}).get("limits") or {}).get(GPU) or 0) for row in containers)
+    """GPUs that it holds on its node, counted as kube-scheduler does.
+
+    Init containers run before the others, one after the other, and leave what they had to those that follow; a
+    sidecar among them (one that is restarted always) stays.
+    """
+    spec = pod.get("spec") or {}
+    sidecars = widest = 0
+    for row in spec.get("initContainers") or ():
+        if row.get("restartPolicy") == "Always":
+            sidecars += _gpus_of(row)
+            widest = max(widest, sidecars)
+        else:
+            widest = max(widest, sidecars + _gpus_of(row))
+    return max(widest, sidecars + sum(_gpus_of(row) for row in spec.get("containers") or ()))
+
+
+def _gpus_of(container: Object) -> int:
+    """GPUs of a container; of what cannot be shared, a request is the limit, and either may be left out."""
+    resources = container.get("resources") or {}
+    return num_gpus(resources.get("requests")) or num_gpus(resources.get("limits"))
 
 
 def node_of(pod: Object) -> str:

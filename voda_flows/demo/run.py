@@ -23,7 +23,7 @@ from voda_flows.report.gather import gather
 from voda_flows.report.page import page
 from voda_flows.report.record import Record, document
 from voda_flows.submission import documents, prepare
-from voda_flows.worlds import open_store
+from voda_flows.worlds import open_local
 
 NODES: Final = "2x2"
 #: Quicker than in production, where a minute between two disturbances is nothing.
@@ -146,7 +146,7 @@ def prepare_folder(folder: Path) -> Path:
 
 def start(home: Path) -> LocalStore:
     """Bring up the demo's world."""
-    store = open_store(home)
+    store = open_local(home)
     configure(store, SETTINGS, where="the demo's settings")
     local.up(home, local.read_nodes(NODES))
     return store

@@ -267,7 +267,8 @@ def _environment(
     base["PATH"] = f"{Path(sys.executable).parent}:{base.get('PATH', '/usr/local/bin:/usr/bin:/bin')}"
     old_path = [base["PYTHONPATH"]] if base.get("PYTHONPATH") else []
     base["PYTHONPATH"] = ":".join(dict.fromkeys([*python_path, *roots, *old_path]))
-    base |= {"PYTHONUNBUFFERED": "1", "HOSTNAME": pod["metadata"]["name"], "VODA_HOME": str(around.home)}
+    base |= {"PYTHONUNBUFFERED": "1", "HOSTNAME": pod["metadata"]["name"]}
+    base |= {"VODA_HOME": str(around.home), "VODA_WORLD": "local"}
     own = {name: translate(value, places) for name, value in _declared(pod, container, around).items()}
     devices = ",".join(map(str, around.devices))
     fixed = {

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from scheduler_core.errors import InvalidValue
 from voda_flows.local.launch import SLOTS
-from voda_flows.objects import GPU, HOSTNAME_LABEL, POD_ENDED, Key, Object, phase_of
+from voda_flows.objects import GPU, HOSTNAME_LABEL, POD_ENDED, Key, Object, num_gpus, phase_of
 
 SHAPE = re.compile(r"([1-9]\d{0,3})x(\d{1,3})")
 
@@ -101,11 +101,6 @@ def _node_of(document: Object, where: str) -> Object:
     if (document.get("spec") or {}).get("unschedulable"):
         node["spec"]["unschedulable"] = True
     return node
-
-
-def num_gpus(amounts: Mapping[str, str] | None) -> int:
-    """How many GPUs a list of resources names."""
-    return int((amounts or {}).get(GPU, 0))
 
 
 def wanted_gpus(pod: Object) -> int:

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import copy
 import json
-import re
-import secrets
 import sqlite3
 import threading
 import time
@@ -19,15 +17,14 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from scheduler_core.errors import Conflict, InvalidValue, NotFound
+from scheduler_core.errors import InvalidValue, NotFound
 from voda_flows.local.database import Database
 from voda_flows.objects import Key, Object, format_time, has_labels, key_of, merge_patch, owner_uids
+from voda_flows.store import absent, another, json_text, moved, new_key, taken
 
 ENDS_ITSELF = frozenset({"Pod", "Workflow"})
 """Kinds that have processes: their deletion is asked for, and done by the engine once these have ended."""
 
-NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
-SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 FIRST_LOOK_S, LAST_LOOK_S, QUIET_LOOK_S = 0.005, 0.02, 0.05
 """How often a waiting process looks for a change: at first, at rest, and where nothing has changed for ``QUIET_S``."""
 QUIET_S = 1.0
@@ -199,7 +196,7 @@ class LocalStore:
                 "SELECT version, body FROM objects WHERE kind = ? AND namespace = ? AND name = ?", key
             ).fetchone()
         if row is None:
-            raise NotFound(f"{key}: expected it to exist, there is none of that name")
+            raise absent(key)
         return int(row[0]), json.loads(row[1])
 
     def _exists(self, connection: sqlite3.Connection, key: Key) -> bool:
@@ -207,21 +204,15 @@ class LocalStore:
         return connection.execute(query, key).fetchone() is not None
 
     def _create(self, connection: sqlite3.Connection, body: Object) -> Object:
-        key, new = key_of(body), copy.deepcopy(body)
-        if not key.name and (prefix := new["metadata"].get("generateName")):
-            suffix = "".join(secrets.choice(SUFFIX_LETTERS) for _ in range(5))
-            key = key._replace(name=f"{prefix}{suffix}")
-        if not NAME.fullmatch(key.name):
-            raise InvalidValue(
-                f"{key}: expected a name of at most 253 lower-case letters, digits, '-' and '.', got {key.name!r} "
-                "(at $.metadata.name)"
-            )
+        key, new = new_key(body), copy.deepcopy(body)
         if self._exists(connection, key):
-            raise Conflict(f"{key}: expected a new name, it exists already; delete it first or choose another name")
+            raise taken(key)
         metadata = new["metadata"]
         metadata["name"] = key.name
         if key.namespace:
             metadata["namespace"] = key.namespace
+        else:
+            metadata.pop("namespace", None)
         metadata.pop("deletionTimestamp", None)
         metadata["uid"] = str(uuid.uuid4())
         metadata["creationTimestamp"] = format_time(datetime.now(UTC))
@@ -241,10 +232,7 @@ class LocalStore:
         revision = self._next_revision(connection)
         body["metadata"]["resourceVersion"] = str(revision)
         uid = body["metadata"]["uid"]
-        try:
-            text = json.dumps(body, separators=(",", ":"), allow_nan=False)
-        except (TypeError, ValueError) as error:
-            raise InvalidValue(f"{key}: expected a document that can be JSON, got one that cannot: {error}") from error
+        text = json_text(key, body)
         with self.database.errors():
             if version is None:
                 connection.execute("INSERT INTO objects VALUES (?, ?, ?, ?, ?, ?)", (*key, uid, revision, text))
@@ -286,12 +274,9 @@ class LocalStore:
 def _check_guard(key: Key, old: Object, version: str | None, uid: str | None) -> None:
     found = old["metadata"]
     if uid is not None and uid != found["uid"]:
-        raise Conflict(f"{key}: expected uid {uid}, found {found['uid']}: another object took its name; read it again")
+        raise another(key, uid, found["uid"])
     if version is not None and version != found["resourceVersion"]:
-        raise Conflict(
-            f"{key}: expected version {version}, found {found['resourceVersion']}: "
-            "it changed since it was read; read it again and repeat"
-        )
+        raise moved(key, version, found["resourceVersion"])
 
 
 def _with_identity(key: Key, body: Object, old: Object) -> Object:

@@ -23,12 +23,12 @@ from scheduler_core.errors import Conflict, InvalidValue, NotFound, Unreachable,
 from voda_flows.local.cron import workflow_from_cron
 from voda_flows.local.down import Down, down
 from voda_flows.local.launch import MARK
-from voda_flows.local.nodes import SHAPE, node_of, nodes_of_documents, nodes_of_shape, num_gpus
+from voda_flows.local.nodes import SHAPE, node_of, nodes_of_documents, nodes_of_shape
 from voda_flows.local.processes import engines_in, is_held, is_running, lock_path, named_by, parent_of, send
 from voda_flows.local.single import only_one
 from voda_flows.local.store import LocalStore
 from voda_flows.local.trouble import trouble
-from voda_flows.objects import CRON_LABEL, POD_ENDED, WORKFLOW_ENDED, Object, format_time, key_of, phase_of
+from voda_flows.objects import CRON_LABEL, POD_ENDED, WORKFLOW_ENDED, Object, format_time, key_of, num_gpus, phase_of
 
 SCHEDULER = ("CronWorkflow", "voda", "voda-scheduler")
 CONFIG = ("ConfigMap", "voda", "voda-config")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from voda_flows.objects import Object
+from voda_flows.workflows.packed import nodes_of
 from voda_flows.workflows.parameters import JOB_ENTRYPOINT, JOB_TEMPLATE
 
 #: Nodes that hold other nodes together, or stand for what was not run.
@@ -97,10 +98,12 @@ def is_grant(gate: Object) -> bool:
 
 
 def tree(workflow: Object) -> Tree:
-    """The tree of a Workflow, empty before its engine has looked at it."""
-    nodes: dict[str, Object] = {
-        node_id: {"id": node_id, **node} for node_id, node in (workflow.get("status", {}).get("nodes") or {}).items()
-    }
+    """The tree of a Workflow, empty before its engine has looked at it.
+
+    Raises:
+        InvalidValue: Its nodes are packed in a way that is not known.
+    """
+    nodes: dict[str, Object] = {node_id: {"id": node_id, **node} for node_id, node in nodes_of(workflow).items()}
     whole = (workflow.get("spec", {}).get("workflowTemplateRef") or {}).get("name") == JOB_TEMPLATE
     roots = [
         node

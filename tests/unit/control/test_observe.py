@@ -215,10 +215,10 @@ def test_a_suspended_workflow_is_not_granted(world: World) -> None:
 
 
 def test_a_workflow_that_cannot_be_read_hides_nobody(world: World, caplog: pytest.LogCaptureFixture) -> None:
-    """One with compressed nodes is named in the log, once; the others are served."""
+    """One whose packed nodes are torn is named in the log, once; the others are served."""
     world.submit("big")
-    world.store.merge_patch("Workflow", "default", "big", {"status": {"compressedNodes": "H4sI"}})
     world.submit("digits", job_name="other")
+    world.store.merge_patch("Workflow", "default", "big", {"status": {"nodes": None, "compressedNodes": "H4sI"}})
 
     assert [job.spec.workflow for job in world.observer.observe().jobs] == ["digits"]
     world.observer.observe()

@@ -1,0 +1,98 @@
+"""The one place where requests are repeated: how often, how soon, and for how long.
+
+The first repetition comes soon, as most faults are over at once (a connection that the server had closed, a proxy's
+hiccup); then the pauses double. A server that names a time (``Retry-After``) is obeyed. All of it ends well before
+the scheduler's Lease runs out, so that a holder who gets no answer does not outstay it.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http import HTTPStatus
+
+from scheduler_core.errors import Unreachable
+from voda_flows.kube.transport import Answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long requests are repeated.
+
+    Attributes:
+        limit_s: No repetition begins later than this after the first request, seconds.
+        first_s: Pause before the first repetition, seconds.
+        most_s: Longest pause of ours, seconds; the server may name a longer one.
+        sleep: Waits so many seconds.
+        clock: Seconds on a clock that never goes back.
+    """
+
+    limit_s: float = 6.0
+    first_s: float = 0.05
+    most_s: float = 1.0
+    sleep: Callable[[float], object] = time.sleep
+    clock: Callable[[], float] = time.monotonic
+
+
+@dataclass(slots=True)
+class Attempts:
+    """The tries of one request, and of whatever belongs to it.
+
+    Iterating gives the numbers of the tries, with the pauses between them. What failed is said with ``note`` before
+    the next try.
+
+    Raises:
+        Unreachable: The time is over; says what was found last.
+    """
+
+    what: str
+    patience: Patience
+    server: str
+    _fault: str = field(default="no answer", init=False)
+    _asked_s: float = field(default=0.0, init=False)
+    _end_s: float = field(default=0.0, init=False)
+
+    def __iter__(self) -> Iterator[int]:
+        """The numbers of the tries, from 0."""
+        patience, pause_s, number = self.patience, self.patience.first_s, 0
+        self._end_s = self._end_s or patience.clock() + patience.limit_s
+        while True:
+            yield number
+            wait_s = max(self._asked_s, pause_s * random.uniform(0.75, 1.25))
+            if patience.clock() + wait_s > self._end_s:
+                raise Unreachable(
+                    f"{self.what}: expected an answer of {self.server} within {patience.limit_s:g} s, got {self._fault}"
+                    f" ({number + 1} tries); see whether the API server is up and reachable, then repeat"
+                )
+            patience.sleep(wait_s)
+            pause_s, number = min(2 * pause_s, patience.most_s), number + 1
+
+    def note(self, fault: str, asked_s: float = 0.0) -> None:
+        """What became of this try, and how long the server asks to wait, seconds."""
+        self._fault, self._asked_s = fault, asked_s
+
+
+def is_busy(answer: Answer) -> bool:
+    """Whether the server did nothing with a request because it has too much to do."""
+    return answer.status == HTTPStatus.TOO_MANY_REQUESTS
+
+
+def is_faulty(answer: Answer) -> bool:
+    """Whether something went wrong in the server: the request may have been carried out, or not."""
+    return answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+
+
+def retry_after_s(answer: Answer) -> float:
+    """How long the server asks to wait, seconds; 0 where it does not say (dates, which it never writes, count so)."""
+    text = answer.headers.get("retry-after", "")
+    return float(text) if text.isascii() and text.isdigit() else 0.0
+
+
+def said(answer: Answer) -> str:
+    """What an answer that is no success says, in short."""
+    found = answer.document()
+    message = found.get("message") if isinstance(found, dict) else None
+    text = str(message or answer.body[:200].decode(errors="replace").strip() or "nothing")
+    return f"{answer.status}: {text[:500]}"
