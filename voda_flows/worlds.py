@@ -9,20 +9,18 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from scheduler_core.errors import InvalidValue, VodaError
-from voda_flows.kube.api import Api
-from voda_flows.kube.cluster import Cluster
-from voda_flows.kube.store import KubeStore, Scope
 from voda_flows.local.store import LocalStore
 from voda_flows.store import ObjectStore
 
-__all__ = ["Cluster", "Scope", "home_folder", "is_cluster", "open_cluster", "open_local", "open_store"]
+if TYPE_CHECKING:
+    from voda_flows.kube.cluster import Cluster
+    from voda_flows.kube.store import KubeStore, Scope
 
 #: Names the world: ``local`` or ``cluster``.
 WORLD_VARIABLE = "VODA_WORLD"
-#: Namespaces of a cluster whose jobs are meant, joined by commas; all where it is empty.
-NAMESPACES_VARIABLE = "VODA_NAMESPACES"
 _LOCAL, _CLUSTER = "local", "cluster"
 
 
@@ -89,16 +87,11 @@ def open_cluster(
         VodaError: There is none like this, or the package for it is not installed; says what to do.
     """
     try:
-        from voda_flows.kube.connection import connect  # noqa: PLC0415 - an extra, and slow to import
+        # An extra; and no command of local mode is to spend its time on importing this.
+        from voda_flows.kube.opening import open_kube_store  # noqa: PLC0415
     except ImportError as missing:
         raise VodaError(
             f"expected the package 'kubernetes' for speaking with a cluster, found: {missing}\n"
             "install it with `pip install 'voda[kube]'`"
         ) from missing
-    return KubeStore(Api(connect(cluster or Cluster(), environment)), scope or _scope(environment))
-
-
-def _scope(environment: Mapping[str, str]) -> Scope:
-    """What a scheduler looks at: the jobs of some namespaces, and the pods of all, as any may hold GPUs."""
-    names = [name.strip() for name in environment.get(NAMESPACES_VARIABLE, "").split(",") if name.strip()]
-    return Scope(namespaces=tuple(names), everywhere=frozenset({"Pod"}))
+    return open_kube_store(cluster, scope, environment)

@@ -13,7 +13,7 @@ from voda_flows.cli.verbs import VERBS
 #: Heavy, or for others: clusters, training, drawing, checking, web servers.
 HEAVY = {
     "asyncio", "hera", "horovod", "jsonschema", "kubernetes", "multiprocessing", "numpy", "pkg_resources", "psutil",
-    "pydantic", "requests", "rich", "scipy", "sklearn", "torch", "xml",
+    "pydantic", "requests", "rich", "scipy", "sklearn", "torch", "urllib3", "voda_flows.kube.store", "xml",
 }  # fmt: skip
 
 
