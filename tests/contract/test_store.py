@@ -24,6 +24,11 @@ def names(found: list[Object]) -> list[str]:
     return [body["metadata"]["name"] for body in found]
 
 
+def note(text: str) -> Object:
+    """A patch that changes an annotation."""
+    return {"metadata": {"annotations": {"voda.dev/test": text}}}
+
+
 def eventually(store: ObjectStore, is_so: Callable[[], bool]) -> None:
     """Wait until it is so; looked at after every change."""
     end_s = time.monotonic() + SOON_S
@@ -130,16 +135,18 @@ def test_patch_without_change_makes_no_version(bench: Bench) -> None:
     assert bench.store.revision() == revision
 
 
-def test_patch_is_guarded_by_version(bench: Bench) -> None:
+@pytest.mark.parametrize("kind", ["Secret", "Workflow", "Pod"])
+def test_patch_is_guarded_by_version(bench: Bench, kind: str) -> None:
     """A patch for another version is refused and changes nothing, given as argument or in the patch."""
-    store, place = bench.store, ("Secret", bench.one, "a")
-    old = store.create(secret("a", bench.one))["metadata"]["resourceVersion"]
-    new = store.merge_patch(*place, {"data": {"a": "Mg=="}}, resource_version=old)
+    store, place = bench.store, (kind, bench.one, "a")
+    makers = {"Secret": secret("a", bench.one), "Workflow": workflow(bench.one, name="a"), "Pod": pod("a", bench.one)}
+    old = store.create(makers[kind])["metadata"]["resourceVersion"]
+    new = store.merge_patch(*place, note("1"), resource_version=old)
 
     with pytest.raises(Conflict, match="it changed since it was read"):
-        store.merge_patch(*place, {"data": {"a": "Mw=="}}, resource_version=old)
+        store.merge_patch(*place, note("2"), resource_version=old)
     with pytest.raises(Conflict, match="it changed since it was read"):
-        store.merge_patch(*place, {"metadata": {"resourceVersion": old}, "data": {"a": "Mw=="}})
+        store.merge_patch(*place, {"metadata": {"resourceVersion": old, **note("3")["metadata"]}})
     assert store.get(*place) == new
 
 

@@ -101,9 +101,9 @@ def _places(ctx: click.Context, kind: str, namespace: str | None, field: str) ->
     home = Path(ctx.params.get("home") or os.environ.get("VODA_HOME") or DEFAULT_HOME).expanduser()
     if not (home / "state.db").exists():
         return []
-    from voda_flows.worlds import open_local  # noqa: PLC0415 - usage lines need no store
+    from voda_flows.worlds import is_cluster, open_local  # noqa: PLC0415 - usage lines need no store
 
-    return [str(body["metadata"][field]) for body in open_local(home).list(kind, namespace)]
+    return [] if is_cluster() else [str(body["metadata"][field]) for body in open_local(home).list(kind, namespace)]
 
 
 def _settings() -> list[str]:

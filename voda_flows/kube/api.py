@@ -24,7 +24,7 @@ from voda_flows.objects import Key, Object, merge_patch
 _SUCCESS = range(200, 300)
 _PATIENCE = Patience()
 #: Objects in one page of a list: some megabytes of Workflows.
-PAGE: Final = 500
+PAGE: Final = 250
 #: What only the server writes, in metadata.
 _SERVERS = ("resourceVersion", "generation", "managedFields", "selfLink")
 

@@ -2,16 +2,19 @@
 
 The two come on different connections, so a watch may tell of a version older than what we ourselves have written
 since. Versions are compared (numbers, as API servers order them for the objects of one kind): an older one changes
-nothing, and what we saw deleted does not come back by an old event.
+nothing, and what is gone does not come back by old news.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from voda_flows.objects import Key, Object, key_of
+
+#: Objects that are gone, remembered for what may still be said of them: far more than go in the time that takes.
+_REMEMBERED = 4096
 
 
 class Changes:
@@ -50,7 +53,8 @@ class Cache:
         self._changes = changes
         self._lock = threading.Lock()
         self._objects: dict[Key, Object] = {}
-        self._deleted: dict[str, Key] = {}
+        self._gone: dict[str, None] = {}  # uids, the newest last: they never come back
+        self._listed: dict[str, int] = {}
         self._shown: dict[Key, Object] = {}
         self._is_shown = True
 
@@ -65,12 +69,13 @@ class Cache:
     def listed(self, items: Iterable[Object], version: str, namespace: str = "") -> None:
         """Take over a list, of one namespace or of all; what we wrote after its moment stays as we wrote it."""
         new = {key_of(body): body for body in items}
+        moment = _as_number(version)
         with self._lock:
-            self._forget({body["metadata"]["uid"] for body in new.values()}, namespace)
-            found = {key: body for key, body in new.items() if body["metadata"]["uid"] not in self._deleted}
+            self._listed[namespace] = moment
+            found = {key: body for key, body in new.items() if body["metadata"]["uid"] not in self._gone}
             for key, known in self._objects.items():
                 is_elsewhere = bool(namespace) and key.namespace != namespace
-                is_later = _as_number(version) < _number(known) and key not in new
+                is_later = moment < _number(known) and key not in new
                 if is_elsewhere or is_later or (key in found and not _is_newer(found[key], known)):
                     found[key] = known
             is_same = found.keys() == self._objects.keys() and all(found[key] is self._objects[key] for key in found)
@@ -81,48 +86,43 @@ class Cache:
 
     def heard(self, event: str, body: Object) -> None:
         """Take over what a watch tells: ``ADDED``, ``MODIFIED`` or ``DELETED``."""
-        key, uid = key_of(body), body["metadata"]["uid"]
-        with self._lock:
-            changed = self._gone(key, uid) if event == "DELETED" else self._take(key, body)
-            if event == "DELETED":
-                self._deleted.pop(uid, None)
-        if changed:
-            self._changes.add()
+        key = key_of(body)
+        if event == "DELETED":
+            self.deleted(key, body["metadata"]["uid"])
+        else:
+            with self._lock:
+                changed = self._take(key, body)
+            if changed:
+                self._changes.add()
 
     def wrote(self, body: Object) -> None:
-        """Take over the answer to a write of ours."""
+        """Take over the answer to a write of ours; it may come after the news that the object is gone."""
+        key = key_of(body)
         with self._lock:
-            changed = self._take(key_of(body), body)
+            moment = max(self._listed.get("", -1), self._listed.get(key.namespace, -1))
+            is_over = key not in self._objects and 0 <= _number(body) <= moment  # a list since did not show it
+            changed = not is_over and self._take(key, body)
         if changed:
             self._changes.add()
 
     def deleted(self, key: Key, uid: str) -> None:
-        """Take note that an object is gone, as an answer to a deletion of ours said."""
+        """Take note that an object is gone, by what a watch told or the answer to a deletion of ours."""
         with self._lock:
-            changed = self._gone(key, uid)
-            if changed:  # its event will come
-                self._deleted[uid] = key
+            self._gone[uid] = None
+            if len(self._gone) > _REMEMBERED:
+                del self._gone[next(iter(self._gone))]
+            known = self._objects.get(key)
+            changed = known is not None and known["metadata"]["uid"] == uid
+            if changed:
+                del self._objects[key]
+                self._is_shown = False
         if changed:
             self._changes.add()
 
-    def _forget(self, listed: Collection[str], namespace: str) -> None:
-        """Forget the deletions that a list of a namespace (or of all) knows of."""
-        for uid, key in list(self._deleted.items()):
-            if uid not in listed and namespace in ("", key.namespace):
-                del self._deleted[uid]
-
     def _take(self, key: Key, body: Object) -> bool:
-        if body["metadata"]["uid"] in self._deleted or not _is_newer(body, self._objects.get(key)):
+        if body["metadata"]["uid"] in self._gone or not _is_newer(body, self._objects.get(key)):
             return False
         self._objects[key] = body
-        self._is_shown = False
-        return True
-
-    def _gone(self, key: Key, uid: str) -> bool:
-        known = self._objects.get(key)
-        if known is None or known["metadata"]["uid"] != uid:
-            return False
-        del self._objects[key]
         self._is_shown = False
         return True
 

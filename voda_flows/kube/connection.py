@@ -170,8 +170,10 @@ class HttpStream:
 
     def __init__(self, got: Any) -> None:  # noqa: ANN401 - urllib3's response, by any version
         self._got = got
+        self._is_over = False
         self.answer = _answer(got, b"")
         if self.answer.status != _OK:
+            self._is_over = True
             try:
                 self.answer = _answer(got, got.data)
             except (fault.HTTPError, OSError) as lost:
@@ -186,11 +188,17 @@ class HttpStream:
             for part in self._got.stream(None, decode_content=True):
                 *whole, rest = (rest + part).split(b"\n")
                 yield from whole
+            self._is_over = True
         except (fault.HTTPError, OSError, ValueError, AttributeError) as lost:  # the last two: closed by another thread
             raise AnswerLost(_words(lost)) from lost
+        finally:
+            if not self._is_over:
+                self._got.close()
 
     def close(self) -> None:
         """See ``Stream.close``."""
+        if self._is_over:  # its connection may be another request's by now
+            return
         try:
             self._got.shutdown()
         except (fault.HTTPError, OSError, ValueError, RuntimeError):

@@ -115,7 +115,9 @@ def _denied(answer: Answer, status: Object, asked: Asked) -> VodaError:
 
 def _invalid(answer: Answer, status: Object, asked: Asked) -> VodaError:
     message = str(status.get("message") or said(answer))
-    causes = [row for row in (status.get("details") or {}).get("causes") or () if row.get("field")]
+    causes = [
+        row for row in (status.get("details") or {}).get("causes") or () if row.get("field") not in (None, "", "[]")
+    ]
     field = _FIELD.search(message)
     path = str(causes[0]["field"]) if causes else field["path"] if field else ""
     if answer.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:

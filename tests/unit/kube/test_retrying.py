@@ -205,7 +205,7 @@ def test_a_list_is_read_in_pages() -> None:
         ("Pod", "v1", "b"),
     ]
     assert "managedFields" not in found[1]["metadata"]
-    assert [request.query for request in transport.asked] == [{"limit": "500"}, {"limit": "500", "continue": "next"}]
+    assert [request.query for request in transport.asked] == [{"limit": "250"}, {"limit": "250", "continue": "next"}]
 
 
 def test_a_page_that_comes_too_late_is_no_fault() -> None:

@@ -214,6 +214,18 @@ def test_a_list_is_not_older_than_our_write() -> None:
     }
 
 
+def test_an_answer_that_comes_after_the_end_revives_nothing() -> None:
+    """Our write was carried out, then somebody deleted the object; we hear of the second first."""
+    cache = Cache(Changes())
+    cache.listed([pod("a", 3), pod("b", 4)], "5")
+    cache.heard("DELETED", pod("a", 10))
+    cache.wrote(pod("a", 9))
+    cache.listed([], "20")
+    cache.wrote(pod("b", 15))
+
+    assert cache.snapshot() == {}
+
+
 def test_a_list_that_says_what_is_known_is_no_change() -> None:
     """After a relist of the same, whoever reads has nothing to read anew."""
     changes = Changes()
