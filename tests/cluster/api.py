@@ -1,0 +1,132 @@
+"""A small client of the API server: requests, server-side apply, watches; raw objects in and out.
+
+It is what bringing a cluster up needs and no more, so that nothing has to be installed for it.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import ssl
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import yaml
+
+from tests.cluster.faults import ClusterError
+from voda_flows.objects import Object
+
+LIMIT_S = 30.0
+MERGE = "application/merge-patch+json"
+APPLY = "application/apply-patch+yaml"
+FIELD_MANAGER = "voda-cluster"
+#: Path of each kind that is applied here, up to the namespace.
+PATHS = {
+    "Namespace": "/api/v1/namespaces",
+    "ConfigMap": "/api/v1/namespaces/{}/configmaps",
+    "ServiceAccount": "/api/v1/namespaces/{}/serviceaccounts",
+    "Role": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/roles",
+    "RoleBinding": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/rolebindings",
+    "ClusterRole": "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+    "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+}
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+
+class RefusedError(ClusterError):
+    """The API server answered with an error.
+
+    Attributes:
+        status: The HTTP status.
+    """
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Api:
+    """Speaks with one server as the holder of one certificate.
+
+    Args:
+        url: ``https://address:port``.
+        certificates: Folder with ``ca.crt`` and the holder's certificate and key.
+        name: Whose certificate it is.
+    """
+
+    def __init__(self, url: str, certificates: Path, name: str) -> None:
+        self._address = urlsplit(url).netloc
+        self._context = ssl.create_default_context(cafile=str(certificates / "ca.crt"))
+        self._context.load_cert_chain(certificates / f"{name}.crt", certificates / f"{name}.key")
+
+    def text(self, path: str) -> str:
+        """What a GET answers, as text."""
+        return self._request("GET", path).decode()
+
+    def get(self, path: str) -> Object:
+        """Read an object or a list."""
+        found: Object = json.loads(self._request("GET", path))
+        return found
+
+    def post(self, path: str, document: Object) -> Object:
+        """Create an object."""
+        made: Object = json.loads(self._request("POST", path, json.dumps(document).encode(), "application/json"))
+        return made
+
+    def patch(self, path: str, patch: Object) -> Object:
+        """Change an object by a merge patch."""
+        changed: Object = json.loads(self._request("PATCH", path, json.dumps(patch).encode(), MERGE))
+        return changed
+
+    def delete(self, path: str) -> None:
+        """Delete an object; one that is not there is no error."""
+        try:
+            self._request("DELETE", path)
+        except RefusedError as refused:
+            if refused.status != http.client.NOT_FOUND:
+                raise
+
+    def apply(self, document: Object) -> None:
+        """Make an object what a document says (server-side apply); of the kinds in ``PATHS``."""
+        path = PATHS[document["kind"]].format(document["metadata"].get("namespace"))
+        self.apply_text(f"{path}/{document['metadata']['name']}", yaml.safe_dump(document).encode())
+
+    def apply_text(self, path: str, text: bytes) -> None:
+        """The same with a document that need not be parsed for it."""
+        self._request("PATCH", f"{path}?fieldManager={FIELD_MANAGER}&force=true", text, APPLY)
+
+    def watch(self, path: str, version: str, limit_s: float) -> Iterator[Object]:
+        """Objects under a path as they change, until ``limit_s`` is over.
+
+        Args:
+            path: Of a list.
+            version: The list's resourceVersion.
+            limit_s: Seconds after which the server ends it.
+        """
+        asked = f"{path}?watch=1&resourceVersion={version}&timeoutSeconds={max(1, round(limit_s))}"
+        connection = self._connect(limit_s + LIMIT_S)
+        try:
+            connection.request("GET", asked)
+            for line in connection.getresponse():
+                yield json.loads(line)["object"]
+        finally:
+            connection.close()
+
+    def _connect(self, limit_s: float) -> http.client.HTTPSConnection:
+        return http.client.HTTPSConnection(self._address, timeout=limit_s, context=self._context)
+
+    def _request(self, method: str, path: str, body: bytes | None = None, kind: str = "") -> bytes:
+        connection = self._connect(LIMIT_S)
+        try:
+            connection.request(method, path, body, {"Content-Type": kind} if kind else {})
+            response = connection.getresponse()
+            answer = response.read()
+        except (OSError, http.client.HTTPException) as fault:
+            raise ClusterError(f"{method} https://{self._address}{path}: expected an answer, got {fault!r}") from fault
+        finally:
+            connection.close()
+        if response.status >= http.client.BAD_REQUEST:
+            said = f"{response.status}: {answer[:2000].decode(errors='replace')}"
+            raise RefusedError(response.status, f"{method} https://{self._address}{path}: {said}")
+        return answer
