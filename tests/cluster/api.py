@@ -6,9 +6,11 @@ It is what bringing a cluster up needs and no more, so that nothing has to be in
 from __future__ import annotations
 
 import http.client
+import itertools
 import json
 import ssl
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -96,22 +98,62 @@ class Api:
         """The same with a document that need not be parsed for it."""
         self._request("PATCH", f"{path}?fieldManager={FIELD_MANAGER}&force=true", text, APPLY)
 
-    def watch(self, path: str, version: str, limit_s: float) -> Iterator[Object]:
+    def watch(self, path: str, version: str, limit_s: float, *, name: str | None = None) -> Iterator[Object]:
         """Objects under a path as they change, until ``limit_s`` is over.
 
         Args:
             path: Of a list.
             version: The list's resourceVersion.
             limit_s: Seconds after which the server ends it.
+            name: Of the only object that is asked for.
         """
         asked = f"{path}?watch=1&resourceVersion={version}&timeoutSeconds={max(1, round(limit_s))}"
         connection = self._connect(limit_s + LIMIT_S)
         try:
-            connection.request("GET", asked)
+            connection.request("GET", asked + ("" if name is None else f"&fieldSelector=metadata.name%3D{name}"))
             for line in connection.getresponse():
                 yield json.loads(line)["object"]
         finally:
             connection.close()
+
+    def wait(self, path: str, name: str, is_so: Callable[[Object], bool], limit_s: float = LIMIT_S) -> Object:
+        """Wait until an object is as it should be; returns it.
+
+        Args:
+            path: Of the list that it is in.
+            name: Of the object.
+            is_so: What it should be.
+            limit_s: Seconds.
+
+        Raises:
+            ClusterError: It was not so in time; with its last status.
+        """
+        deadline_s = time.monotonic() + limit_s
+        while True:
+            listed = self.get(f"{path}?fieldSelector=metadata.name%3D{name}")
+            rest_s = deadline_s - time.monotonic()
+            changes = self.watch(path, listed["metadata"]["resourceVersion"], rest_s, name=name) if rest_s > 0 else ()
+            for found in itertools.chain(listed["items"], changes):
+                if is_so(found):
+                    return dict(found)
+            if rest_s <= 0:
+                seen = [item.get("status") for item in listed["items"]]
+                raise ClusterError(
+                    f"{path}/{name}: expected another state within {limit_s:.0f} s, its status is {seen}"
+                )
+
+    def wait_until_gone(self, path: str, name: str, limit_s: float = LIMIT_S) -> None:
+        """Wait until there is no object of this name under a path.
+
+        Raises:
+            ClusterError: There still is one after ``limit_s``.
+        """
+        deadline_s = time.monotonic() + limit_s
+        while (listed := self.get(f"{path}?fieldSelector=metadata.name%3D{name}"))["items"]:
+            rest_s = deadline_s - time.monotonic()
+            if rest_s <= 0:
+                raise ClusterError(f"{path}/{name}: expected it to be gone within {limit_s:.0f} s, it is still there")
+            next(iter(self.watch(path, listed["metadata"]["resourceVersion"], rest_s, name=name)), None)
 
     def _connect(self, limit_s: float) -> http.client.HTTPSConnection:
         return http.client.HTTPSConnection(self._address, timeout=limit_s, context=self._context)
