@@ -178,5 +178,5 @@ def test_an_up_that_was_killed_is_finished_by_the_next(other: Cluster) -> None:
 
 def test_an_unknown_part_is_refused_by_name(cluster: Cluster) -> None:
     """The message names those that there are."""
-    with pytest.raises(ClusterError, match="expected one of control, etcd, .*, got 'n9'"):
+    with pytest.raises(ClusterError, match=r"expected one of control, etcd, .*, got 'n9'"):
         cluster.kill("n9")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from pathlib import Path
 
@@ -27,7 +26,7 @@ def traces() -> dict[str, list[str]]:
     mounts = [" ".join(line.split()[3:5]) for line in Path("/proc/self/mountinfo").read_text().splitlines()]
     rules = subprocess.run(["iptables-save"], capture_output=True, text=True, check=True).stdout.splitlines()
     return {
-        "interfaces": sorted(os.listdir("/sys/class/net")),
+        "interfaces": sorted(path.name for path in Path("/sys/class/net").iterdir()),
         "routes": subprocess.run(["ip", "route"], capture_output=True, text=True, check=True).stdout.splitlines(),
         "rules": [line for line in rules if not line.startswith("#")],
         "mounts": sorted(mounts),
