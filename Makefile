@@ -48,7 +48,8 @@ slow: setup ## the slow tests: whole lives of jobs in local mode, hurt in severa
 	@$(PY) -m pytest -m slow
 
 test-cluster: setup ## the tests on real Kubernetes and Argo, on this computer; skipped with the reason where that cannot be
-	@$(PY) -m pytest -m cluster
+	@if $(PY) -m tests.cluster check >/dev/null 2>&1; then $(PY) -m tests.cluster build >/dev/null; fi
+	@$(PY) -m pytest -m cluster -rs
 
 check: setup ## style, types, import layers, Python 3.9 for the runtime, and the tests that take no time
 	@$(VENV)/bin/ruff check --quiet .

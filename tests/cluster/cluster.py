@@ -41,6 +41,7 @@ from tests.cluster.state import State
 #: A part that runs but does not answer for this long is started anew.
 HUNG_LIMIT_S = 20.0
 READY_LIMIT_S = 90.0
+PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "workflow-controller")
 KUBECONFIGS = ("controller-manager", "scheduler", "argo")
 Tell = Callable[[str], None]
 
@@ -85,6 +86,11 @@ class Cluster:
             ClusterError: A part did not come up; with the end of its log.
         """
         check()
+        if any(self.home.folder.is_relative_to(folder) for folder in machines.PRIVATE_FOLDERS):
+            covered = " and ".join(machines.PRIVATE_FOLDERS)
+            raise ClusterError(
+                f"{self.home.folder}: expected a folder outside {covered}: machines have their own there"
+            )
         install_packages()
         built = programs.provide()
         with self._one_at_a_time():
@@ -113,9 +119,8 @@ class Cluster:
     def parts(self) -> list[str]:
         """Names of all parts, in the order of their start; a machine stands before what runs in it."""
         asked = self._state()
-        plane = [CONTROL, "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"]
-        plane += ["workflow-controller"] if asked.has_controller else []
-        return plane + [
+        plane = [name for name in PLANE if asked.has_controller or name != "workflow-controller"]
+        return [CONTROL, *plane] + [
             name for node in asked.nodes for name in (node.name, f"{node.name}-containerd", f"{node.name}-kubelet")
         ]
 
@@ -126,7 +131,7 @@ class Cluster:
     def kill(self, part: str) -> None:
         """End a part at once (``kill -9``); a node's name ends all of it, its pods too, as a loss of power does."""
         self._must_be_known(part)
-        self.processes.kill(part)
+        self.processes.kill(part, *self._parts_on(part))
 
     def start(self, part: str) -> None:
         """Start a part that does not run and wait until it is ready; with a machine, what belongs on it.
@@ -222,7 +227,7 @@ class Cluster:
         places = {(node.name, node.index) for node in asked.nodes}
         for node in kept.nodes:
             if (node.name, node.index) not in places:
-                self.processes.kill(node.name)
+                self.processes.kill(node.name, *self._parts_on(node.name))
                 shutil.rmtree(self.home.machine(node.name), ignore_errors=True)
                 (self.home.certificates / f"{node.name}.crt").unlink(missing_ok=True)
                 if self.is_alive("kube-apiserver"):
@@ -231,7 +236,7 @@ class Cluster:
             self.processes.stop("workflow-controller")
 
     def _start_control_plane(self, setting: Setting, asked: State, tell: Tell) -> None:
-        self._ensure_machine(setting, Machine(name=CONTROL, address=setting.network.control))
+        self._ensure_machine(setting, self._control(setting))
         machines.connect(self._machines(setting, asked), setting.network, self.processes)
         for part in control_plane.parts(setting):
             tell(part.name)
@@ -240,7 +245,7 @@ class Cluster:
     def _start_node(self, setting: Setting, node: Node) -> None:
         nodes.declare(setting, node)
         nodes.write_settings(setting, node)
-        self._ensure_machine(setting, node.machine(setting.network))
+        self._ensure_machine(setting, node.machine(setting.network, self.home))
         self._ensure(nodes.containerd(setting, node, self.processes))
         images.load(node.name, images.archives(setting.programs, self.home.folder / "images"), self.processes)
         self._ensure(nodes.kubelet(setting, node))
@@ -276,7 +281,7 @@ class Cluster:
         """See that a machine runs and was made ready; one whose boot was interrupted starts anew."""
         if machines.is_booted(machine.name, self.processes):
             return
-        self.processes.kill(machine.name)
+        self.processes.kill(machine.name, *self._parts_on(machine.name))
         part = machines.part_of(machine, setting.programs.path("pause"), self.processes)
         self.processes.start(part)
         self.processes.wait_until_ready(part)
@@ -290,14 +295,15 @@ class Cluster:
             yield nodes.kubelet(setting, node)
 
     def _machines(self, setting: Setting, asked: State) -> list[Machine]:
-        control = Machine(name=CONTROL, address=setting.network.control)
-        return [control, *(node.machine(setting.network) for node in asked.nodes)]
+        return [self._control(setting), *(node.machine(setting.network, self.home) for node in asked.nodes)]
+
+    def _control(self, setting: Setting) -> Machine:
+        return Machine(name=CONTROL, address=setting.network.control, folder=self.home.machine(CONTROL))
 
     def _remove(self) -> None:
         kept = state.read(self.home)
         known = Network(number=kept.number) if kept else network.find(self.home.folder)
-        for name in self.processes.recorded():
-            self.processes.kill(name)
+        self.processes.kill(*self.processes.recorded())
         leftovers.remove(self.home, known)
         left = leftovers.find(self.home, known)
         if left:
@@ -311,6 +317,10 @@ class Cluster:
 
     def _setting(self) -> Setting:
         return Setting(home=self.home, network=Network(number=self._state().number), programs=programs.provide())
+
+    def _parts_on(self, machine: str) -> list[str]:
+        """Names of what runs on a machine; nothing of any other part."""
+        return [*PLANE] if machine == CONTROL else [f"{machine}-containerd", f"{machine}-kubelet"]
 
     def _must_be_known(self, part: str) -> None:
         if part not in self.parts():

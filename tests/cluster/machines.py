@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.cluster.faults import ClusterError
-from tests.cluster.places import MACHINE_FOLDER, Network
+from tests.cluster.places import MACHINE_FOLDER, NODE_FOLDER, Network
 from tests.cluster.processes import PATH, Part, Processes, children
 
 HOLDER = "pause"
@@ -40,11 +40,13 @@ class Machine:
     Attributes:
         name: Its host name.
         address: On the cluster's bridge.
+        folder: What it has on disk; in the machine it is ``NODE_FOLDER``.
         pods: The network of its pods; none where no pods run.
     """
 
     name: str
     address: str
+    folder: Path
     pods: str | None = None
 
 
@@ -94,6 +96,7 @@ def boot(machine: Machine, network: Network, shown: Iterable[Path], processes: P
     pid = holder_pid(machine.name, processes)
     if pid is None:
         raise ClusterError(f"machine {machine.name}: expected it to run, it does not; run `make cluster`")
+    machine.folder.mkdir(parents=True, exist_ok=True)
     port = network.port(machine.name)
     with contextlib.suppress(ClusterError):  # the last one's, where the machine lost its power
         run("ip", "link", "delete", port)
@@ -113,7 +116,8 @@ def boot_script(machine: Machine, network: Network, shown: Iterable[Path]) -> st
         "set -eu",
         f"hostname {machine.name}",
         *(f"mount -t tmpfs -o mode=755 tmpfs {folder}" for folder in PRIVATE_FOLDERS),
-        f"mkdir -p {MACHINE_FOLDER} /run/lock /run/tunables",
+        f"mkdir -p {MACHINE_FOLDER} {NODE_FOLDER} /run/lock /run/tunables",
+        f"mount --bind '{machine.folder}' {NODE_FOLDER}",
         f"mount --bind / {MACHINE_FOLDER}",
         *(f"mount --bind '{path}' '{MACHINE_FOLDER}{path}'" for path in more),
         *(f"mount -o remount,ro,bind '{MACHINE_FOLDER}{path}'" for path in ["", *more]),

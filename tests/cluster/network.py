@@ -57,6 +57,7 @@ def claim(home: Path) -> Network:
             run("ip", "link", "set", network.bridge, "alias", str(home))
         run("ip", "address", "replace", f"{network.host}/24", "dev", network.bridge)
         run("ip", "link", "set", network.bridge, "up")
+        _open_firewall(network)
         return network
 
 
@@ -69,6 +70,7 @@ def release(home: Path) -> None:
                 for port in _ports(network) or ():
                     with contextlib.suppress(ClusterError):  # it goes by itself with the machine at its other end
                         run("ip", "link", "delete", port)
+                _close_firewall(network)
                 run("ip", "link", "delete", network.bridge)
 
 
@@ -100,6 +102,27 @@ def one_at_a_time() -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def _open_firewall(network: Network) -> None:
+    """Let machines talk to each other where this computer forwards nothing by default, as one with Docker does.
+
+    What crosses a bridge passes the rules for forwarding too, where the kernel was told so (br_netfilter).
+    """
+    if run("iptables", "-w", "-S", "FORWARD").startswith("-P FORWARD ACCEPT"):
+        return
+    with contextlib.suppress(ClusterError):  # it is there already
+        run("iptables", "-w", "-D", *_rule(network))
+    run("iptables", "-w", "-I", *_rule(network))
+
+
+def _close_firewall(network: Network) -> None:
+    with contextlib.suppress(ClusterError):  # it was not needed
+        run("iptables", "-w", "-D", *_rule(network))
+
+
+def _rule(network: Network) -> tuple[str, ...]:
+    return ("FORWARD", "-i", network.bridge, "-o", network.bridge, "-j", "ACCEPT")
 
 
 def _numbered(number: int) -> Network:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import socket
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from tests.cluster.api import RefusedError
@@ -18,7 +17,7 @@ from tests.cluster.control_plane import NODE_GRACE_S, Setting, answers
 from tests.cluster.faults import ClusterError
 from tests.cluster.images import PAUSE_IMAGE
 from tests.cluster.machines import Machine, holder_pid
-from tests.cluster.places import CONTROL, MAX_NODES, Network
+from tests.cluster.places import CONTROL, MAX_NODES, NODE_FOLDER, Home, Network
 from tests.cluster.processes import Part, Processes
 from voda_flows.local.nodes import num_gpus
 from voda_flows.local.up import read_nodes
@@ -33,6 +32,28 @@ LONGEST_NAME = 8
 NODES = "/api/v1/nodes"
 #: A kubelet that finds no file here takes its node for a new one and sets its GPUs to 0.
 DEVICE_STATE = "device-plugins/declared"
+
+# restrict_oom_score_adj: without CAP_SYS_RESOURCE runc ends with "can't get final child's PID from pipe".
+CONTAINERD_SETTINGS = f"""\
+version = 2
+root = "{NODE_FOLDER}/containerd"
+state = "/run/containerd"
+[grpc]
+  address = "{CONTAINERD_SOCKET}"
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "{PAUSE_IMAGE}"
+  disable_apparmor = true
+  restrict_oom_score_adj = true
+  [plugins."io.containerd.grpc.v1.cri".cni]
+    bin_dir = "/usr/lib/cni"
+    conf_dir = "{NODE_FOLDER}/cni"
+  [plugins."io.containerd.grpc.v1.cri".containerd]
+    snapshotter = "overlayfs"
+    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+      runtime_type = "io.containerd.runc.v2"
+      [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+        SystemdCgroup = false
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,9 +72,10 @@ class Node:
     gpus: int
     labels: dict[str, str] = field(default_factory=dict)
 
-    def machine(self, network: Network) -> Machine:
+    def machine(self, network: Network, home: Home) -> Machine:
         """The machine that it runs on."""
-        return Machine(name=self.name, address=network.node(self.index), pods=network.pods(self.index))
+        address, pods = network.node(self.index), network.pods(self.index)
+        return Machine(name=self.name, address=address, folder=home.machine(self.name), pods=pods)
 
 
 def parse(text: str) -> tuple[Node, ...]:
@@ -122,23 +144,22 @@ def containerd(setting: Setting, node: Node, processes: Processes) -> Part:
             return False
         return True
 
-    settings = setting.home.machine(node.name) / "containerd.toml"
-    command = ("containerd", "--config", str(settings))
+    command = ("containerd", "--config", f"{NODE_FOLDER}/containerd.toml")
     return Part(name=f"{node.name}-containerd", machine=node.name, command=command, is_ready=listens)
 
 
 def kubelet(setting: Setting, node: Node) -> Part:
     """The kubelet of a node."""
-    folder, address = setting.home.machine(node.name), setting.network.node(node.index)
+    address = setting.network.node(node.index)
     return Part(
         name=f"{node.name}-kubelet",
         machine=node.name,
         command=(
             setting.programs.path("kubelet"),
-            f"--config={folder / 'kubelet.yaml'}",
-            f"--kubeconfig={folder / 'kubeconfig'}",
-            f"--root-dir={folder / 'kubelet'}",
-            f"--cert-dir={folder / 'kubelet' / 'pki'}",
+            f"--config={NODE_FOLDER}/kubelet.yaml",
+            f"--kubeconfig={NODE_FOLDER}/kubeconfig",
+            f"--root-dir={NODE_FOLDER}/kubelet",
+            f"--cert-dir={NODE_FOLDER}/kubelet/pki",
             f"--hostname-override={node.name}",
             f"--node-ip={address}",
         ),
@@ -152,9 +173,9 @@ def write_settings(setting: Setting, node: Node) -> None:
     for name in ("cni", "containerd", "kubelet/device-plugins", "pod-logs"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     (folder / "kubelet" / DEVICE_STATE).touch()
-    network = _pod_network(folder, node, setting.network)
+    network = _pod_network(node, setting.network)
     (folder / "cni" / "10-pods.conflist").write_text(json.dumps(network, indent=1))
-    (folder / "containerd.toml").write_text(_containerd_settings(folder))
+    (folder / "containerd.toml").write_text(CONTAINERD_SETTINGS)
     (folder / "kubelet.yaml").write_text(json.dumps(_kubelet_settings(setting, node), indent=1))
     write_kubeconfig(folder / "kubeconfig", setting.home.certificates, node.name, setting.network.api_url)
 
@@ -164,43 +185,19 @@ def cgroup(network: Network) -> str:
     return f"/voda-cluster-{network.number}"
 
 
-def _pod_network(folder: Path, node: Node, network: Network) -> dict[str, Any]:
+def _pod_network(node: Node, network: Network) -> dict[str, Any]:
     addresses = {
         "type": "host-local",
         "ranges": [[{"subnet": network.pods(node.index)}]],
         "routes": [{"dst": "0.0.0.0/0"}],
-        "dataDir": str(folder / "addresses"),
+        "dataDir": f"{NODE_FOLDER}/addresses",
     }
     bridge = {"type": "bridge", "bridge": "pods", "isGateway": True, "ipMasq": False, "hairpinMode": True}
     return {"cniVersion": "0.4.0", "name": "pods", "plugins": [{**bridge, "ipam": addresses}]}
 
 
-def _containerd_settings(folder: Path) -> str:
-    # restrict_oom_score_adj: without CAP_SYS_RESOURCE runc ends with "can't get final child's PID from pipe".
-    return f"""\
-version = 2
-root = "{folder / "containerd"}"
-state = "/run/containerd"
-[grpc]
-  address = "{CONTAINERD_SOCKET}"
-[plugins."io.containerd.grpc.v1.cri"]
-  sandbox_image = "{PAUSE_IMAGE}"
-  disable_apparmor = true
-  restrict_oom_score_adj = true
-  [plugins."io.containerd.grpc.v1.cri".cni]
-    bin_dir = "/usr/lib/cni"
-    conf_dir = "{folder / "cni"}"
-  [plugins."io.containerd.grpc.v1.cri".containerd]
-    snapshotter = "overlayfs"
-    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
-      runtime_type = "io.containerd.runc.v2"
-      [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
-        SystemdCgroup = false
-"""
-
-
 def _kubelet_settings(setting: Setting, node: Node) -> dict[str, Any]:
-    folder, address = setting.home.machine(node.name), setting.network.node(node.index)
+    address = setting.network.node(node.index)
     authentication = {
         "anonymous": {"enabled": False},
         "webhook": {"enabled": True},
@@ -230,7 +227,7 @@ def _kubelet_settings(setting: Setting, node: Node) -> dict[str, Any]:
         "nodeLeaseDurationSeconds": NODE_GRACE_S,
         "nodeStatusUpdateFrequency": "10s",
         "syncFrequency": "10s",
-        "podLogsDir": str(folder / "pod-logs"),
-        "volumePluginDir": str(folder / "kubelet" / "volume-plugins"),
+        "podLogsDir": f"{NODE_FOLDER}/pod-logs",
+        "volumePluginDir": f"{NODE_FOLDER}/kubelet/volume-plugins",
         "resolvConf": "",
     }

@@ -18,6 +18,8 @@ MAX_NODES = 100
 API_PORT = 6443
 #: The machine's own files, read-only, as each node has them: what pods with the image ``HOST_IMAGE`` mount at /host.
 MACHINE_FOLDER = "/run/machine"
+#: A machine's own folder under a short name: the path of a socket may have no more than 107 letters.
+NODE_FOLDER = "/run/node"
 CONTROL = "control"
 
 

@@ -90,19 +90,26 @@ class Processes:
         """Whether a part's process runs."""
         return self._outer(name) is not None
 
-    def kill(self, name: str) -> None:
-        """End a part at once (``kill -9``), and with a machine all that runs in it; returns when it is gone.
+    def kill(self, *names: str) -> None:
+        """End parts at once (``kill -9``), and with a machine all that runs in it; returns when they are gone.
+
+        Args:
+            names: The parts; a machine before what was started in it, all of which has to be named too.
 
         Raises:
-            ClusterError: It is still there after half a minute.
+            ClusterError: One is still there after half a minute.
         """
-        outer = self._outer(name)
-        if outer is None:
-            return
-        _signal(children(outer) or [outer], signal.SIGKILL)
-        if not wait_for_end(outer, DEATH_LIMIT_S):
-            raise ClusterError(f"{name}: expected process {outer} to end within {DEATH_LIMIT_S:.0f} s of SIGKILL")
-        self._record(name).unlink(missing_ok=True)
+        doomed: list[int] = []
+        for outer in filter(None, map(self._outer, names)):
+            # What waits for a program dies with it: it may have been stopped (SIGSTOP), and a machine's holder ends
+            # only when all that ran there has been buried by those who wait for it.
+            doomed += [*children(outer), outer]
+        _signal(doomed, signal.SIGKILL)
+        for pid in doomed:
+            if not wait_for_end(pid, DEATH_LIMIT_S):
+                raise ClusterError(f"{names}: expected process {pid} to end within {DEATH_LIMIT_S:.0f} s of SIGKILL")
+        for name in names:
+            self._record(name).unlink(missing_ok=True)
 
     def stop(self, name: str, *, grace_s: float = 5.0) -> None:
         """Ask a part to end (SIGTERM), and make it end when it has not after ``grace_s``.

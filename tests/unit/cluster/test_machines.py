@@ -12,7 +12,7 @@ from tests.cluster.machines import TUNABLES, Machine, boot_script
 from tests.cluster.places import Network
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the cluster runs on Linux only")
-MACHINE = Machine(name="n0", address="10.203.0.11", pods="10.203.1.0/24")
+MACHINE = Machine(name="n0", address="10.203.0.11", folder=Path("/a/very/long/path"), pods="10.203.1.0/24")
 
 
 def test_the_script_of_a_machine_is_a_shell_script_that_stops_at_the_first_fault() -> None:
@@ -34,6 +34,11 @@ def test_a_machine_has_its_address_and_the_way_to_the_api_server() -> None:
         "iptables -w -t nat -A PREROUTING -d 10.96.3.1 -p tcp --dport 443 -j DNAT --to-destination 10.203.0.10:6443"
         in lines
     )
+
+
+def test_a_machines_folder_has_a_short_name_in_it() -> None:
+    """Sockets lie in it, and their paths have to be short."""
+    assert "mount --bind '/a/very/long/path' /run/node" in boot_script(MACHINE, Network(number=3), []).splitlines()
 
 
 def test_a_folder_of_another_file_system_is_shown_as_well() -> None:

@@ -66,7 +66,8 @@ def test_a_node_is_ready_when_its_kubelet_says_so() -> None:
     said: Object = {
         "status": {"conditions": [{"type": "Ready", "status": "True"}], "allocatable": {"nvidia.com/gpu": "3"}}
     }
+    silent: Object = {"status": {}}
     unknown: Object = {"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}
 
-    assert [is_ready(node) for node in (said, unknown, {"status": {}})] == [True, False, False]
+    assert [is_ready(node) for node in (said, unknown, silent)] == [True, False, False]
     assert [gpus_of(node) for node in (said, unknown)] == [3, 0]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -53,6 +55,22 @@ def test_a_killed_part_is_gone_when_kill_returns(processes: Processes) -> None:
     processes.kill("part")
 
     assert (wait_for_end(pid, 0), processes.is_alive("part"), processes.recorded()) == (True, False, [])
+
+
+def test_a_part_is_killed_though_somebody_has_stopped_it(processes: Processes) -> None:
+    """What waits for the program and the program itself: a stopped process sees nobody die."""
+    processes.start(part("sh", "-c", "sleep 600; true"))
+    outer = int((processes.log("part").parents[1] / "processes" / "part").read_text().split()[0])
+    inner = processes.pid("part")
+    while inner in {None, outer}:  # the shell has not come so far
+        time.sleep(0.01)
+        inner = processes.pid("part")
+    assert inner is not None
+    os.kill(outer, signal.SIGSTOP)
+
+    processes.kill("part")
+
+    assert (wait_for_end(outer, 0), wait_for_end(inner, 0)) == (True, True)
 
 
 def test_a_part_that_ignores_sigterm_is_ended_all_the_same(processes: Processes, tmp_path: Path) -> None:
