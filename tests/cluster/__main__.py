@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
+from pathlib import Path
 
 import click
 from rich.console import Console
@@ -40,7 +41,8 @@ def up(shape: str | None, controller: bool | None) -> None:
     with Progress("cluster") as progress:
         cluster.up(wanted, controller=controller, tell=progress.detail)
         progress.detail("up")
-    click.echo(f"export KUBECONFIG={cluster.kubeconfig}")
+    folders = ":".join(str(Path(cluster.programs.path(program)).parent) for program in ("kubectl", "argo"))
+    click.echo(f"export KUBECONFIG={cluster.kubeconfig}\nexport PATH={folders}:$PATH")
 
 
 @main.command()

@@ -67,6 +67,11 @@ class Cluster:
         return self.home.kubeconfig
 
     @property
+    def programs(self) -> programs.Programs:
+        """The programs that it runs; ``kubectl`` and ``argo`` are among them."""
+        return programs.provide()
+
+    @property
     def api(self) -> Api:
         """The API server, as the administrator."""
         return self._setting().api
@@ -316,7 +321,7 @@ class Cluster:
         return kept
 
     def _setting(self) -> Setting:
-        return Setting(home=self.home, network=Network(number=self._state().number), programs=programs.provide())
+        return Setting(home=self.home, network=Network(number=self._state().number), programs=self.programs)
 
     def _parts_on(self, machine: str) -> list[str]:
         """Names of what runs on a machine; nothing of any other part."""

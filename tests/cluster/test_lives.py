@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -17,6 +18,7 @@ from tests.cluster.faults import ClusterError
 from tests.cluster.fixture import skip_where_it_cannot_run
 from tests.cluster.nodes import NODES
 from tests.cluster.places import CONTROL, HOME_VARIABLE, REPOSITORY
+from tests.cluster.processes import wait_for_end
 from tests.cluster.status import read_status
 from tests.cluster.traces import traces
 from tests.cluster.trial import (
@@ -70,6 +72,20 @@ def test_up_heals_a_part_that_was_killed(cluster: Cluster, part: str) -> None:
 
     ended = run_workflow(cluster, "true", node="n1")
     assert (was_dead, cluster.is_alive(part), ended["status"]["phase"]) == (True, True, "Succeeded")
+
+
+def test_up_heals_a_part_that_hangs(cluster: Cluster) -> None:
+    """One that runs but does not answer is started anew."""
+    hung = cluster.processes.pid("kube-scheduler")
+    assert hung is not None
+    os.kill(hung, signal.SIGSTOP)
+
+    cluster.up()
+
+    ended = logs_of_ended(cluster, run_pod(cluster, "echo", "scheduled", node="n0"))
+    delete_pods(cluster)
+    assert ended == ("Succeeded", "scheduled\n")
+    assert wait_for_end(hung, 0)
 
 
 @pytest.mark.parametrize("part", ["n0-kubelet", "n0-containerd", "etcd", "kube-apiserver"])
@@ -142,6 +158,20 @@ def test_down_leaves_nothing(other: Cluster) -> None:
         "control groups",
     ]
     assert not other.home.folder.exists()
+
+
+def test_down_leaves_nothing_of_a_cluster_that_was_stopped(other: Cluster) -> None:
+    """Processes that hang (SIGSTOP) are ended all the same, and those that wait for them."""
+    before = traces()
+    other.up(nodes.parse("0"), controller=False)
+    for name in other.parts():
+        for pid in (int((other.home.records / name).read_text().split()[0]), other.processes.pid(name)):
+            assert pid is not None
+            os.kill(pid, signal.SIGSTOP)
+
+    other.down()
+
+    assert traces() == before
 
 
 @pytest.mark.parametrize("at", ["control", "kube-apiserver", "n0", "n0-containerd", "n0-kubelet"])
