@@ -25,7 +25,6 @@ from tests.cluster import (
     machines,
     network,
     nodes,
-    programs,
     state,
 )
 from tests.cluster.api import Api
@@ -35,6 +34,7 @@ from tests.cluster.machines import Machine
 from tests.cluster.nodes import NODES, Node
 from tests.cluster.places import CONTROL, Home, Network, home_folder
 from tests.cluster.processes import Part, Processes
+from tests.cluster.programs import Programs, provide
 from tests.cluster.requirements import check, install_packages
 from tests.cluster.state import State
 
@@ -67,9 +67,9 @@ class Cluster:
         return self.home.kubeconfig
 
     @property
-    def programs(self) -> programs.Programs:
+    def programs(self) -> Programs:
         """The programs that it runs; ``kubectl`` and ``argo`` are among them."""
-        return programs.provide()
+        return provide()
 
     @property
     def api(self) -> Api:
@@ -97,7 +97,7 @@ class Cluster:
                 f"{self.home.folder}: expected a folder outside {covered}: machines have their own there"
             )
         install_packages()
-        built = programs.provide()
+        built = provide()
         with self._one_at_a_time():
             setting, asked = self._prepare(built, wanted, controller)
             self._start_control_plane(setting, asked, tell)
@@ -194,7 +194,7 @@ class Cluster:
             next(iter(api.watch(NODES, listed["metadata"]["resourceVersion"], rest_s)), None)
 
     def _prepare(
-        self, built: programs.Programs, wanted: tuple[Node, ...] | None, controller: bool | None
+        self, built: Programs, wanted: tuple[Node, ...] | None, controller: bool | None
     ) -> tuple[Setting, State]:
         """Folder, network, certificates, state; what is there and cannot stay is removed first."""
         kept = state.read(self.home)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from deploy.setup.progress import one_at_a_time
 from tests.cluster import nodes, requirements
 from tests.cluster.cluster import Cluster
 from tests.cluster.places import cache_folder
@@ -32,9 +33,12 @@ def skip_where_it_cannot_run() -> None:
 def cluster() -> Iterator[Cluster]:
     """A cluster of three nodes with two GPUs each; down at the end."""
     skip_where_it_cannot_run()
-    made = Cluster(cache_folder() / "cluster-of-tests")
-    try:
-        made.up(nodes.parse(SHAPE))
-        yield made
-    finally:
-        made.down()
+    folder = cache_folder() / "cluster-of-tests"
+    # A folder with one name: what a run that was killed has left is found by the next. So runs take turns.
+    with one_at_a_time(folder.with_suffix(".lock"), "the tests on a cluster"):
+        made = Cluster(folder)
+        try:
+            made.up(nodes.parse(SHAPE))
+            yield made
+        finally:
+            made.down()

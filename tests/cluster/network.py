@@ -66,12 +66,8 @@ def release(home: Path) -> None:
     with one_at_a_time():
         for network in map(_numbered, range(NUM_NETWORKS)):
             # A bridge without an owner is one whose maker was killed before it could say whose it is.
-            if owner(network) in {str(home), ""} and _ports(network) is not None:
-                for port in _ports(network) or ():
-                    with contextlib.suppress(ClusterError):  # it goes by itself with the machine at its other end
-                        run("ip", "link", "delete", port)
-                _close_firewall(network)
-                run("ip", "link", "delete", network.bridge)
+            if owner(network) in {str(home), ""}:
+                _remove(network)
 
 
 def find(home: Path) -> Network | None:
@@ -102,6 +98,18 @@ def one_at_a_time() -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def _remove(network: Network) -> None:
+    """Remove a network's bridge, its ports and its rule; what has this name and is no bridge is not ours."""
+    ports = _ports(network)
+    if ports is None:
+        return
+    for port in ports:
+        with contextlib.suppress(ClusterError):  # it goes by itself with the machine at its other end
+            run("ip", "link", "delete", port)
+    _close_firewall(network)
+    run("ip", "link", "delete", network.bridge)
 
 
 def _open_firewall(network: Network) -> None:
