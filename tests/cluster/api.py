@@ -99,7 +99,7 @@ class Api:
         self._request("PATCH", f"{path}?fieldManager={FIELD_MANAGER}&force=true", text, APPLY)
 
     def watch(self, path: str, version: str, limit_s: float, *, name: str | None = None) -> Iterator[Object]:
-        """Objects under a path as they change, until ``limit_s`` is over.
+        """Objects under a path as they change, until ``limit_s`` is over or the server ends it: list again then.
 
         Args:
             path: Of a list.
@@ -112,7 +112,12 @@ class Api:
         try:
             connection.request("GET", asked + ("" if name is None else f"&fieldSelector=metadata.name%3D{name}"))
             for line in connection.getresponse():
-                yield json.loads(line)["object"]
+                event = json.loads(line)
+                if event.get("type") in {None, "ERROR"}:  # the version is too old, or the watch was refused
+                    return
+                yield event["object"]
+        except (OSError, http.client.HTTPException):  # the server is gone: who lists again is told so
+            return
         finally:
             connection.close()
 
