@@ -20,6 +20,8 @@ from tests.cluster.faults import ClusterError
 from voda_flows.objects import Object
 
 LIMIT_S = 30.0
+#: A CRD of Argo's is 2.7 MB of schema: seconds of work for the server, on a busy computer many.
+APPLY_LIMIT_S = 300.0
 MERGE = "application/merge-patch+json"
 APPLY = "application/apply-patch+yaml"
 FIELD_MANAGER = "voda-cluster"
@@ -96,7 +98,7 @@ class Api:
 
     def apply_text(self, path: str, text: bytes) -> None:
         """The same with a document that need not be parsed for it."""
-        self._request("PATCH", f"{path}?fieldManager={FIELD_MANAGER}&force=true", text, APPLY)
+        self._request("PATCH", f"{path}?fieldManager={FIELD_MANAGER}&force=true", text, APPLY, APPLY_LIMIT_S)
 
     def watch(self, path: str, version: str, limit_s: float, *, name: str | None = None) -> Iterator[Object]:
         """Objects under a path as they change, until ``limit_s`` is over or the server ends it: list again then.
@@ -163,8 +165,10 @@ class Api:
     def _connect(self, limit_s: float) -> http.client.HTTPSConnection:
         return http.client.HTTPSConnection(self._address, timeout=limit_s, context=self._context)
 
-    def _request(self, method: str, path: str, body: bytes | None = None, kind: str = "") -> bytes:
-        connection = self._connect(LIMIT_S)
+    def _request(
+        self, method: str, path: str, body: bytes | None = None, kind: str = "", limit_s: float = LIMIT_S
+    ) -> bytes:
+        connection = self._connect(limit_s)
         try:
             connection.request(method, path, body, {"Content-Type": kind} if kind else {})
             response = connection.getresponse()

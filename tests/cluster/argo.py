@@ -23,6 +23,7 @@ from voda_flows.objects import Object
 
 HEALTH_PORT = 6060
 SERVED_LIMIT_S = 30.0
+APPLIED_AT_ONCE = 2
 NAMESPACED = {"ConfigMap", "ServiceAccount", "Role", "RoleBinding"}
 GROUP = "/apis/argoproj.io/v1alpha1"
 #: With the defaults a step takes 10 s and progress is seen after a minute (docs/adr/0010).
@@ -60,7 +61,7 @@ def install(setting: Setting) -> None:
     api, manifests = setting.api, setting.programs.argo_manifests
     crds = sorted((manifests / "crds").glob("*.yaml"))
     if not _is_served(api, {_plural(path) for path in crds}):
-        with concurrent.futures.ThreadPoolExecutor() as pool:
+        with concurrent.futures.ThreadPoolExecutor(APPLIED_AT_ONCE) as pool:
             list(pool.map(lambda path: api.apply_text(f"{CRDS}/{_plural(path)}.argoproj.io", path.read_bytes()), crds))
         _wait_until_served(api, {_plural(path) for path in crds})
     for document in documents(manifests / "rbac"):

@@ -7,19 +7,14 @@ control groups, an empty folder, and the cluster's own folder.
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
-import time
 from pathlib import Path
 
-from tests.cluster import network
-from tests.cluster.faults import ClusterError
+from tests.cluster import cgroups, network
 from tests.cluster.machines import PRIVATE_FOLDERS
-from tests.cluster.nodes import cgroup
 from tests.cluster.places import Home, Network
-from tests.cluster.processes import DEATH_LIMIT_S, LOOK_AGAIN_S, Processes, wait_for_end
+from tests.cluster.processes import Processes
 
-CGROUPS = Path("/sys/fs/cgroup")
 MADE_FOLDERS = "made-folders"
 
 
@@ -33,8 +28,7 @@ def note_folders(home: Home) -> None:
 def remove(home: Home, known: Network | None) -> None:
     """Remove all that is left of a cluster whose machines were ended; what is not there is no matter."""
     network.release(home.folder)
-    for folder in _cgroups(known):
-        _remove_cgroup(folder)
+    cgroups.remove(known)
     note = home.folder / MADE_FOLDERS
     for made in note.read_text().split() if note.exists() else ():
         with contextlib.suppress(OSError):  # somebody else has put something there since
@@ -48,35 +42,7 @@ def find(home: Home, known: Network | None) -> list[str]:
     processes = Processes(home)
     found = [f"process of {name}" for name in processes.recorded() if processes.is_alive(name)]
     found += [f"interface {name}" for name in network.owned(home.folder)]
-    found += [f"control group {folder}" for folder in _cgroups(known)]
+    found += [f"control group {folder}" for folder in cgroups.find(known)]
     mounts = Path("/proc/self/mountinfo").read_text().splitlines()
     found += [f"mount {line.split()[4]}" for line in mounts if line.split()[4].startswith(f"{home.folder}/")]
     return found + ([f"folder {home.folder}"] if home.folder.exists() else [])
-
-
-def _cgroups(known: Network | None) -> list[Path]:
-    """The cluster's control groups: one in each hierarchy, or one in the only one."""
-    if known is None:
-        return []
-    name = cgroup(known).lstrip("/")
-    return [path for path in (CGROUPS / name, *CGROUPS.glob(f"*/{name}")) if path.is_dir()]
-
-
-def _remove_cgroup(folder: Path) -> None:
-    """Remove a control group and those in it, when the last of their processes are gone."""
-    for inner, _, _ in sorted(os.walk(folder), reverse=True):
-        for pid in (Path(inner) / "cgroup.procs").read_text().split():
-            if not wait_for_end(int(pid), DEATH_LIMIT_S):
-                raise ClusterError(f"{inner}: expected its processes to have ended with their machine, {pid} has not")
-        _remove_empty(Path(inner))
-
-
-def _remove_empty(folder: Path) -> None:
-    """Remove an empty control group; the kernel may hold it a moment longer than its processes live."""
-    for _ in range(round(DEATH_LIMIT_S / LOOK_AGAIN_S)):
-        with contextlib.suppress(OSError):
-            folder.rmdir()
-        if not folder.exists():
-            return
-        time.sleep(LOOK_AGAIN_S)  # nothing tells when the kernel lets go of it
-    raise ClusterError(f"{folder}: expected to be able to remove this control group, it is still in use")

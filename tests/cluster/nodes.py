@@ -11,6 +11,7 @@ import socket
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.cluster import cgroups
 from tests.cluster.api import RefusedError
 from tests.cluster.certificates import write_kubeconfig
 from tests.cluster.control_plane import NODE_GRACE_S, Setting, answers
@@ -167,8 +168,14 @@ def kubelet(setting: Setting, node: Node) -> Part:
     )
 
 
+def cgroup(setting: Setting, node: Node) -> str:
+    """The control group in which all pods of a node are."""
+    return f"{cgroups.name(setting.network)}/{node.name}"
+
+
 def write_settings(setting: Setting, node: Node) -> None:
-    """Write the files that a node's parts read."""
+    """Write the files that a node's parts read, and make the control group of its pods."""
+    cgroups.make(cgroup(setting, node))
     folder = setting.home.machine(node.name)
     for name in ("cni", "containerd", "kubelet/device-plugins", "pod-logs"):
         (folder / name).mkdir(parents=True, exist_ok=True)
@@ -178,11 +185,6 @@ def write_settings(setting: Setting, node: Node) -> None:
     (folder / "containerd.toml").write_text(CONTAINERD_SETTINGS)
     (folder / "kubelet.yaml").write_text(json.dumps(_kubelet_settings(setting, node), indent=1))
     write_kubeconfig(folder / "kubeconfig", setting.home.certificates, node.name, setting.network.api_url)
-
-
-def cgroup(network: Network) -> str:
-    """The control group under which all pods of a cluster are."""
-    return f"/voda-cluster-{network.number}"
 
 
 def _pod_network(node: Node, network: Network) -> dict[str, Any]:
@@ -214,10 +216,10 @@ def _kubelet_settings(setting: Setting, node: Node) -> dict[str, Any]:
         "tlsPrivateKeyFile": setting.file(f"{node.name}.key"),
         "authentication": authentication,
         "authorization": {"mode": "Webhook"},
-        # All nodes are one computer: none of them may share out its memory and processors as if they were its own.
         "cgroupDriver": "cgroupfs",
-        "cgroupsPerQOS": False,
-        "cgroupRoot": f"{cgroup(setting.network)}/{node.name}",
+        "cgroupsPerQOS": True,
+        "cgroupRoot": cgroup(setting, node),
+        # All nodes are one computer: none of them may take its memory and processors for its own.
         "enforceNodeAllocatable": [],
         "failSwapOn": False,
         "failCgroupV1": False,

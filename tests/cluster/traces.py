@@ -31,7 +31,7 @@ def traces() -> dict[str, list[str]]:
         "rules": [line for line in rules if not line.startswith("#")],
         "mounts": sorted(mounts),
         "process namespaces": _process_namespaces(),
-        "control groups": sorted(str(path) for path in (*CGROUPS.glob("*"), *CGROUPS.glob("*/*")) if path.is_dir()),
+        "control groups": sorted(str(path) for path in CGROUPS.rglob("*") if path.is_dir()),
         "folders": [folder for folder in FOLDERS if Path(folder).exists()],
         "tunables": [(Path("/proc/sys") / name).read_text() for name in (*TUNABLES, "net/ipv4/ip_forward")],
     }
