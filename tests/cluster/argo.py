@@ -22,7 +22,7 @@ from tests.cluster.processes import LOOK_AGAIN_S, Part
 from voda_flows.objects import Object
 
 HEALTH_PORT = 6060
-SERVED_LIMIT_S = 30.0
+SERVED_LIMIT_S = 180.0
 APPLIED_AT_ONCE = 2
 NAMESPACED = {"ConfigMap", "ServiceAccount", "Role", "RoleBinding"}
 GROUP = "/apis/argoproj.io/v1alpha1"

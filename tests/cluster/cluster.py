@@ -39,8 +39,8 @@ from tests.cluster.requirements import check, install_packages
 from tests.cluster.state import State
 
 #: A part that runs but does not answer for this long is started anew.
-HUNG_LIMIT_S = 20.0
-READY_LIMIT_S = 90.0
+HUNG_LIMIT_S = 30.0
+READY_LIMIT_S = 180.0
 PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "workflow-controller")
 KUBECONFIGS = ("controller-manager", "scheduler", "argo")
 Tell = Callable[[str], None]

@@ -51,7 +51,7 @@ class Part:
     machine: str | None
     environment: Mapping[str, str] = field(default_factory=dict)
     is_ready: Callable[[], bool]
-    ready_limit_s: float = 90.0
+    ready_limit_s: float = 180.0
 
 
 class Processes:

@@ -13,7 +13,7 @@ from voda_flows.objects import GPU, HOSTNAME_LABEL, Object
 PODS = "/api/v1/namespaces/default/pods"
 WORKFLOWS = "/apis/argoproj.io/v1alpha1/namespaces/default/workflows"
 ENDED = {"Succeeded", "Failed"}
-LIMIT_S = 90.0
+LIMIT_S = 180.0
 SERVER_PORT = 8000
 _numbers = itertools.count()
 
