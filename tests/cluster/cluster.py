@@ -210,7 +210,7 @@ class Cluster:
         )
         setting = Setting(home=self.home, network=claimed, programs=built)
         self.home.folder.mkdir(parents=True, exist_ok=True)
-        leftovers.note_folders(self.home)
+        leftovers.make_folders()
         self._drop(setting, kept, asked)
         state.write(self.home, asked)
         self._certify(setting, asked)

@@ -6,7 +6,6 @@ control groups, an empty folder, and the cluster's own folder.
 
 from __future__ import annotations
 
-import contextlib
 import shutil
 from pathlib import Path
 
@@ -15,24 +14,23 @@ from tests.cluster.machines import PRIVATE_FOLDERS
 from tests.cluster.places import Home, Network
 from tests.cluster.processes import Processes
 
-MADE_FOLDERS = "made-folders"
+MARK = ".made-for-voda-cluster"
 
 
-def note_folders(home: Home) -> None:
-    """Write down which folders a machine's boot will make on this computer, so that they can be removed again."""
-    note = home.folder / MADE_FOLDERS
-    if not note.exists():
-        note.write_text("\n".join(folder for folder in PRIVATE_FOLDERS if not Path(folder).exists()))
+def make_folders() -> None:
+    """Make the folders that machines cover with their own, and mark those that were not there before."""
+    for folder in map(Path, PRIVATE_FOLDERS):
+        if not folder.exists():
+            folder.mkdir(parents=True)
+            (folder / MARK).touch()
 
 
 def remove(home: Home, known: Network | None) -> None:
     """Remove all that is left of a cluster whose machines were ended; what is not there is no matter."""
     network.release(home.folder)
     cgroups.remove(known)
-    note = home.folder / MADE_FOLDERS
-    for made in note.read_text().split() if note.exists() else ():
-        with contextlib.suppress(OSError):  # somebody else has put something there since
-            Path(made).rmdir()
+    if network.is_last():
+        _remove_folders()
     if home.folder.exists():
         shutil.rmtree(home.folder)
 
@@ -46,3 +44,14 @@ def find(home: Home, known: Network | None) -> list[str]:
     mounts = Path("/proc/self/mountinfo").read_text().splitlines()
     found += [f"mount {line.split()[4]}" for line in mounts if line.split()[4].startswith(f"{home.folder}/")]
     return found + ([f"folder {home.folder}"] if home.folder.exists() else [])
+
+
+def _remove_folders() -> None:
+    """Remove the folders that a cluster has made here; one that somebody else has used since stays.
+
+    Not while there is another cluster: it would take the folder from its machines too.
+    """
+    for folder in map(Path, PRIVATE_FOLDERS):
+        if folder.is_dir() and [path.name for path in folder.iterdir()] == [MARK]:
+            (folder / MARK).unlink()
+            folder.rmdir()

@@ -102,8 +102,6 @@ def boot(machine: Machine, network: Network, shown: Iterable[Path], processes: P
         run("ip", "link", "delete", port)
     run("ip", "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", str(pid))
     run("ip", "link", "set", port, "master", network.bridge, "up")
-    for folder in PRIVATE_FOLDERS:
-        Path(folder).mkdir(parents=True, exist_ok=True)
     inside(machine.name, processes, script=boot_script(machine, network, shown))
 
 

@@ -75,6 +75,11 @@ def find(home: Path) -> Network | None:
     return next((network for network in map(_numbered, range(NUM_NETWORKS)) if owner(network) == str(home)), None)
 
 
+def is_last() -> bool:
+    """Whether no cluster has a network here any more."""
+    return all(owner(network) is None for network in map(_numbered, range(NUM_NETWORKS)))
+
+
 def owned(home: Path) -> list[str]:
     """Names of the interfaces of this cluster."""
     network = find(home)
