@@ -22,6 +22,7 @@ from voda_flows.objects import Object
 LIMIT_S = 30.0
 #: A CRD of Argo's is 2.7 MB of schema: seconds of work for the server, on a busy computer many.
 APPLY_LIMIT_S = 300.0
+BUSY = {http.client.TOO_MANY_REQUESTS, http.client.SERVICE_UNAVAILABLE, http.client.GATEWAY_TIMEOUT}
 MERGE = "application/merge-patch+json"
 APPLY = "application/apply-patch+yaml"
 FIELD_MANAGER = "voda-cluster"
@@ -98,7 +99,16 @@ class Api:
 
     def apply_text(self, path: str, text: bytes) -> None:
         """The same with a document that need not be parsed for it."""
-        self._request("PATCH", f"{path}?fieldManager={FIELD_MANAGER}&force=true", text, APPLY, APPLY_LIMIT_S)
+        deadline_s = time.monotonic() + APPLY_LIMIT_S
+        while True:
+            try:
+                self._request("PATCH", f"{path}?fieldManager={FIELD_MANAGER}&force=true", text, APPLY, APPLY_LIMIT_S)
+            except RefusedError as refused:
+                # The server gives up on a patch after 34 s whatever it is told; the next one finds it less busy.
+                if refused.status not in BUSY or time.monotonic() > deadline_s:
+                    raise
+            else:
+                return
 
     def watch(self, path: str, version: str, limit_s: float, *, name: str | None = None) -> Iterator[Object]:
         """Objects under a path as they change, until ``limit_s`` is over or the server ends it: list again then.
