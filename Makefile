@@ -13,11 +13,12 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 AREA ?= demo
 QUICK ?=
 SPEED ?=
+NODES ?=
 
-.PHONY: help setup demo test slow check show render clean
+.PHONY: help setup demo test slow test-cluster check show render cluster cluster-status cluster-down clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(STAMPS)/bytecode ## environment in .venv: packages, PyTorch, Horovod (built once, kept in your cache)
 
@@ -46,6 +47,10 @@ test: setup ## the fast tests: unit, laws, scenarios, theory, contract, document
 slow: setup ## the slow tests: whole lives of jobs in local mode, hurt in several ways
 	@$(PY) -m pytest -m slow
 
+test-cluster: setup ## the tests on real Kubernetes and Argo, on this computer; skipped with the reason where that cannot be
+	@if $(PY) -m tests.cluster check >/dev/null 2>&1; then $(PY) -m tests.cluster build >/dev/null; fi
+	@$(PY) -m pytest -m cluster -rs
+
 check: setup ## style, types, import layers, Python 3.9 for the runtime, and the tests that take no time
 	@$(VENV)/bin/ruff check --quiet .
 	@$(VENV)/bin/ruff format --check --quiet . || { echo "run: $(VENV)/bin/ruff format ."; exit 1; }
@@ -56,6 +61,15 @@ check: setup ## style, types, import layers, Python 3.9 for the runtime, and the
 
 show: setup ## figures that must hold, measured: make show AREA=demo, QUICK=1 for a small sample
 	@$(PY) -m tests.show $(AREA) $(if $(QUICK),--quick) $(if $(filter shown,$(SPEED)),--speed-is-shown)
+
+cluster: setup ## real Kubernetes and Argo Workflows on this computer: make cluster NODES=3x2 (needs root, Go; README in tests/cluster)
+	@$(PY) -m tests.cluster up $(if $(NODES),--nodes $(NODES))
+
+cluster-status: setup ## what runs of that cluster
+	@$(PY) -m tests.cluster status
+
+cluster-down: setup ## take that cluster down; nothing of it is left
+	@$(PY) -m tests.cluster down
 
 render: setup ## write templates/ anew from the Hera definitions
 	@$(PY) -m voda_flows.render

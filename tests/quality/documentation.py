@@ -25,13 +25,21 @@ from sybil.typing import Parser
 from voda_flows.cli.verbs import VERBS
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ("README.md", "CONTRIBUTING.md", "docs/*.md", "docs/guides/*.md", "docs/adr/*.md", "workloads/README.md")
+PAGES = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "docs/*.md",
+    "docs/guides/*.md",
+    "docs/adr/*.md",
+    "workloads/README.md",
+    "tests/cluster/README.md",
+)
 FRAGMENTS = "docs/contracts.md"
 OTHERS = {"git", "cd", "export", "kubectl", "argo", "sudo", "brew", "xcode-select", "mkdir"}
 
 
 def _make_targets() -> set[str]:
-    return set(re.findall(r"^([a-z]+):.*## ", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    return set(re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
 
 
 def _options(verb: str) -> set[str]:

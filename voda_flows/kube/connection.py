@@ -1,7 +1,7 @@
 """The connection to an API server: whom to speak with, as whom, and HTTP itself.
 
 The ``kubernetes`` package reads kubeconfigs and service accounts, keeps their tokens fresh and prepares TLS and
-proxies; requests and bodies are ours, as raw JSON (docs/adr/0010). Its exceptions and those of urllib3 end here.
+proxies; requests and bodies are ours, as raw JSON (docs/adr/0011). Its exceptions and those of urllib3 end here.
 """
 
 from __future__ import annotations

@@ -1,0 +1,3 @@
+module voda.dev/tests/cluster/programs/pause
+
+go 1.26
