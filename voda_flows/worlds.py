@@ -17,7 +17,7 @@ from voda_flows.kube.store import KubeStore, Scope
 from voda_flows.local.store import LocalStore
 from voda_flows.store import ObjectStore
 
-__all__ = ["Cluster", "Scope", "home_folder", "is_cluster", "open_cluster", "open_local", "open_store"]
+__all__ = ["Cluster", "Scope", "home_folder", "is_cluster", "open_api", "open_cluster", "open_local", "open_store"]
 
 #: Names the world: ``local`` or ``cluster``.
 WORLD_VARIABLE = "VODA_WORLD"
@@ -88,6 +88,19 @@ def open_cluster(
     Raises:
         VodaError: There is none like this, or the package for it is not installed; says what to do.
     """
+    return KubeStore(open_api(cluster, environment), scope or _scope(environment))
+
+
+def open_api(cluster: Cluster | None = None, environment: Mapping[str, str] = os.environ) -> Api:
+    """A cluster's API server, for what is no matter of an object store.
+
+    Args:
+        cluster: Which one; by the environment where none is given.
+        environment: Of this process.
+
+    Raises:
+        VodaError: As ``open_cluster``.
+    """
     try:
         from voda_flows.kube.connection import connect  # noqa: PLC0415 - an extra, and slow to import
     except ImportError as missing:
@@ -95,7 +108,7 @@ def open_cluster(
             f"expected the package 'kubernetes' for speaking with a cluster, found: {missing}\n"
             "install it with `pip install 'voda[kube]'`"
         ) from missing
-    return KubeStore(Api(connect(cluster or Cluster(), environment)), scope or _scope(environment))
+    return Api(connect(cluster or Cluster(), environment))
 
 
 def _scope(environment: Mapping[str, str]) -> Scope:
