@@ -69,9 +69,7 @@ def command(*, form: str | None, is_trial: bool, is_forced: bool, **more: str | 
 
 
 def _wanted(options: dict[str, str | tuple[str, ...]]) -> Wanted:
-    return Wanted(
-        overlay=str(options["overlay"]), namespaces=tuple(options["namespaces"]), image=str(options["image"])
-    )
+    return Wanted(overlay=str(options["overlay"]), namespaces=tuple(options["namespaces"]), image=str(options["image"]))
 
 
 def _print(found: list[Object], form: str) -> None:

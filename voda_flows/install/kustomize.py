@@ -62,7 +62,9 @@ def read(folder: Path) -> Kustomization:
     for name in found:
         if name not in FIELDS:
             meant = near_miss(name, FIELDS)
-            raise InvalidValue(f"{path}: expected fields that Voda reads, got {name!r}{meant}; or use `kubectl apply -k`")
+            raise InvalidValue(
+                f"{path}: expected fields that Voda reads, got {name!r}{meant}; or use `kubectl apply -k`"
+            )
     return Kustomization(
         folder=folder,
         resources=tuple(found.get("resources") or ()),
