@@ -105,7 +105,7 @@ def test_the_scheduler_writes_only_where_a_volume_is() -> None:
     }
     assert template["securityContext"]["runAsNonRoot"] is True
     assert mounts == ["/var/lib/voda", "/tmp"]
-    assert all(environment[name].startswith(f"{mounts[0]}/") for name in ("VODA_RECORDS", "VODA_METRICS"))
+    assert all(str(environment[name]).startswith(f"{mounts[0]}/") for name in ("VODA_RECORDS", "VODA_METRICS"))
 
 
 def test_accounts_that_are_named_are_there() -> None:
