@@ -19,15 +19,16 @@ import pytest
 import yaml
 
 from tests.contract.conftest import KUBECONFIG, cluster, make_namespace
-from voda_flows.install.applying import Manner, apply, start_scheduler
+from voda_flows.install.applying import MANAGER, Manner, apply, ordered, resource_for, start_scheduler
 from voda_flows.install.kustomize import placed
 from voda_flows.install.overlays import CLUSTER, ONE_NAMESPACE, OVERLAYS, Wanted, documents, manifests
 from voda_flows.kube.api import Api
 from voda_flows.kube.cluster import Cluster
 from voda_flows.kube.connection import HttpTransport, connect
+from voda_flows.kube.resources import resource_of
 from voda_flows.kube.store import KubeStore
 from voda_flows.kube.transport import Request
-from voda_flows.objects import Object
+from voda_flows.objects import Key, Object, key_of
 from voda_flows.render import TEMPLATES
 
 pytestmark = pytest.mark.cluster
@@ -151,14 +152,12 @@ def test_the_server_takes_every_document(site: Site, name: str) -> None:
 
 @pytest.mark.parametrize("path", sorted(TEMPLATES.rglob("*.yaml")), ids=lambda path: path.stem)
 def test_the_server_takes_every_rendered_document(site: Site, path: Path) -> None:
-    """Templates and examples, as `kubectl create` would send them."""
+    """Templates and examples; nothing is kept."""
     for body in yaml.safe_load_all(path.read_text(encoding="utf-8")):
         body["metadata"]["namespace"] = site.name
-        collection = f"/apis/argoproj.io/v1alpha1/namespaces/{site.name}/{body['kind'].lower()}s"
-        query = {"dryRun": "All", "fieldValidation": "Strict"}
-        answer = site.admin.send(Request(method="POST", path=collection, query=query, body=json.dumps(body)))
+        key, query = key_of(body), {"fieldManager": MANAGER, "dryRun": "All"}
 
-        assert answer.status == HTTPStatus.CREATED, answer.body
+        assert site.api.apply(resource_of(key.kind), key, json.dumps(body), query).status == HTTPStatus.CREATED
 
 
 def test_installing_again_changes_nothing_and_keeps_settings(site: Site) -> None:
@@ -175,6 +174,19 @@ def test_installing_again_changes_nothing_and_keeps_settings(site: Site) -> None
     assert start_scheduler(site.api, site.installation()) is None
     assert store.get("ConfigMap", site.name, "voda-config")["data"] == {"decide_interval_s": "60"}
     assert store.get("Workflow", site.name, run)["spec"]["serviceAccountName"] == "voda-scheduler"
+
+
+def test_kubectl_can_go_on_where_voda_has_installed(site: Site) -> None:
+    """Another manager that applies the same documents changes nothing, so nobody's field is fought over."""
+    list(apply(site.api, site.installation(), Manner()))
+
+    for body in ordered(site.installation()):
+        query = {"fieldManager": "kubectl", "fieldValidation": "Strict"}
+        key = Key(body["kind"], body["metadata"].get("namespace", ""), body["metadata"]["name"])
+        before = site.api.apply(resource_for(body["kind"]), key, json.dumps(body), {"fieldManager": MANAGER})
+        after = site.api.apply(resource_for(body["kind"]), key, json.dumps(body), query)
+
+        assert (before.status, after.status) == (HTTPStatus.OK, HTTPStatus.OK)
 
 
 def test_the_account_of_a_jobs_pods_may_do_nothing_else(site: Site, tmp_path: Path) -> None:

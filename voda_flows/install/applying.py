@@ -82,16 +82,24 @@ class Manner:
         return {"fieldManager": MANAGER, "force": "true" if self.is_forced else "false", **trial}
 
 
+def resource_for(kind: str) -> Resource:
+    """Where the API server has a kind of an installation.
+
+    Raises:
+        InvalidValue: No installation has it.
+    """
+    if kind not in _RESOURCES:
+        raise InvalidValue(f"expected kinds out of {', '.join(_ORDER)}, got {kind!r}")
+    return _RESOURCES[kind]
+
+
 def ordered(documents: Iterable[Object]) -> list[Object]:
     """Documents in the order in which they are applied.
 
     Raises:
         InvalidValue: One is of a kind that no installation has.
     """
-    for document in (found := list(documents)):
-        if document["kind"] not in _RESOURCES:
-            raise InvalidValue(f"expected kinds out of {', '.join(_ORDER)}, got {document['kind']!r}")
-    return sorted(found, key=lambda document: _ORDER.index(document["kind"]))
+    return sorted(documents, key=lambda document: _ORDER.index(resource_for(document["kind"]).kind))
 
 
 def apply(api: Api, documents: Iterable[Object], manner: Manner) -> Iterator[Applied]:
@@ -136,7 +144,7 @@ def start_scheduler(api: Api, documents: Iterable[Object]) -> str | None:
 
 
 def _apply_one(api: Api, document: Object, manner: Manner, before: Object | None) -> str:
-    key, resource = _key(document), _RESOURCES[document["kind"]]
+    key, resource = _key(document), resource_for(document["kind"])
     try:
         answer = api.apply(resource, key, json_text(key, document), manner.query)
     except Conflict as theirs:

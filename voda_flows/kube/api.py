@@ -156,7 +156,7 @@ class Api:
             Conflict: Somebody else set a field to something else.
             InvalidValue: It is no such object.
         """
-        asked = Asked(verb="patch", resource=resource, key=key)
+        asked = Asked(verb="apply", resource=resource, key=key)
         request = Request(
             method="PATCH",
             path=resource.path(key),

@@ -241,7 +241,8 @@ def _worker() -> Container:
             Env(name="VODA_WARM", value=_input("warm")),
         ],
         volumes=[_claim(), _key()],
-        ports=[m.ContainerPort(name="agent", container_port=AGENT_PORT)],
+        # The default, said aloud: the API server adds it, and whoever applies the template without it changes it.
+        ports=[m.ContainerPort(name="agent", container_port=AGENT_PORT, protocol="TCP")],
         readiness_probe=m.Probe(
             tcp_socket=m.TCPSocketAction(port=m.IntOrString(AGENT_PORT)), period_seconds=1, failure_threshold=3
         ),

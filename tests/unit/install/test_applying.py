@@ -131,8 +131,13 @@ def test_what_somebody_else_has_set_is_not_overwritten() -> None:
     theirs = 'Apply failed with 1 conflict: conflict with "kubectl-edit": .spec.schedules'
     transport.on(f"PATCH {CRON}", refused(409, "Conflict", theirs))
 
-    with pytest.raises(Conflict, match=r'conflict with "kubectl-edit"(.|\n)*take it over with --force'):
+    with pytest.raises(Conflict) as conflict:
         list(apply(api_of(transport), [SCHEDULER], Manner()))
+
+    assert str(conflict.value) == (
+        f"apply CronWorkflow voda/voda-scheduler: {theirs}\n"
+        "somebody else has set this otherwise: keep it so in an overlay of your own, or take it over with --force"
+    )
 
 
 def test_a_kind_that_no_installation_has_is_refused() -> None:
