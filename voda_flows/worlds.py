@@ -6,8 +6,9 @@ by naming one; nothing is guessed from where one runs, as local mode runs in pod
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from voda_flows.local.store import LocalStore
 from voda_flows.store import ObjectStore
 
 if TYPE_CHECKING:
+    from voda_flows.kube.api import Api
     from voda_flows.kube.cluster import Cluster
     from voda_flows.kube.store import KubeStore, Scope
 
@@ -86,12 +88,33 @@ def open_cluster(
     Raises:
         VodaError: There is none like this, or the package for it is not installed; says what to do.
     """
-    try:
-        # An extra; and no command of local mode is to spend its time on importing this.
+    with _extra():
         from voda_flows.kube.opening import open_kube_store  # noqa: PLC0415
+    return open_kube_store(cluster, scope, environment)
+
+
+def open_api(cluster: Cluster | None = None, environment: Mapping[str, str] = os.environ) -> Api:
+    """A cluster's API server, for what is no matter of an object store.
+
+    Args:
+        cluster: Which one; by the environment where none is given.
+        environment: Of this process.
+
+    Raises:
+        VodaError: As ``open_cluster``.
+    """
+    with _extra():
+        from voda_flows.kube import opening  # noqa: PLC0415
+    return opening.open_api(cluster, environment)
+
+
+@contextlib.contextmanager
+def _extra() -> Iterator[None]:
+    """Around the import of what opens a cluster: no command of local mode is to spend its time on that."""
+    try:
+        yield
     except ImportError as missing:
         raise VodaError(
             f"expected the package 'kubernetes' for speaking with a cluster, found: {missing}\n"
             "install it with `pip install 'voda[kube]'`"
         ) from missing
-    return open_kube_store(cluster, scope, environment)

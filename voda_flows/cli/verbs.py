@@ -16,6 +16,7 @@ VERBS = {
     "up": "Start nodes, engine and scheduler on this machine.",
     "down": "Stop them; what jobs have learned stays on disk.",
     "demo": "Watch five jobs share four slots, from start to report.",
+    "install": "Install Voda on a cluster that has Argo Workflows.",
     "submit": "Submit Workflow documents.",
     "lint": "Check documents as submit would, and create nothing.",
     "list": "List jobs.",

@@ -18,7 +18,7 @@ from scheduler_core.errors import NotFound
 from voda_flows.kube.refusals import Asked, refusal
 from voda_flows.kube.resources import Resource, resource_of
 from voda_flows.kube.retrying import Attempts, Patience, is_busy, is_faulty, retry_after_s, said
-from voda_flows.kube.transport import MERGE_PATCH, Answer, AnswerLost, NotSent, Request, Stream, Transport
+from voda_flows.kube.transport import APPLY_PATCH, MERGE_PATCH, Answer, AnswerLost, NotSent, Request, Stream, Transport
 from voda_flows.objects import Key, Object, merge_patch
 
 _SUCCESS = range(200, 300)
@@ -138,6 +138,33 @@ class Api:
         path = asked.resource.path(key)
         request = Request(method="PATCH", path=path, body=text, content_type=MERGE_PATCH)
         return self._write(request, asked, self._if(asked, is_done))
+
+    def apply(self, resource: Resource, key: Key, text: str, query: Mapping[str, str]) -> Answer:
+        """Server-side apply: make an object, or make it so; sent until it is answered, as again changes nothing.
+
+        Args:
+            resource: Of what kind; any that the server knows.
+            key: Which object.
+            text: What is wanted of it.
+            query: ``fieldManager``, and what else matters (``dryRun``, ``force``).
+
+        Returns:
+            The object; status 201 where it was made.
+
+        Raises:
+            NotFound: The namespace or the kind is not there.
+            Conflict: Somebody else set a field to something else.
+            InvalidValue: It is no such object.
+        """
+        asked = Asked(verb="apply", resource=resource, key=key)
+        request = Request(
+            method="PATCH",
+            path=resource.path(key),
+            query={"fieldValidation": "Strict", **query},
+            body=text,
+            content_type=APPLY_PATCH,
+        )
+        return self._read(request, asked, self._attempts(asked))
 
     def replace(self, key: Key, text: str) -> Answer:
         """Put an object in the place of the version that it names; raises as ``patch``."""

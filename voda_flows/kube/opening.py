@@ -15,7 +15,12 @@ NAMESPACES_VARIABLE = "VODA_NAMESPACES"
 
 def open_kube_store(cluster: Cluster | None, scope: Scope | None, environment: Mapping[str, str]) -> KubeStore:
     """See ``voda_flows.worlds.open_cluster``."""
-    return KubeStore(Api(connect(cluster or Cluster(), environment)), scope or _scope(environment))
+    return KubeStore(open_api(cluster, environment), scope or _scope(environment))
+
+
+def open_api(cluster: Cluster | None, environment: Mapping[str, str]) -> Api:
+    """See ``voda_flows.worlds.open_api``."""
+    return Api(connect(cluster or Cluster(), environment))
 
 
 def _scope(environment: Mapping[str, str]) -> Scope:

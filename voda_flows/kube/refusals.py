@@ -29,7 +29,8 @@ class Asked:
     """What was asked when the server refused.
 
     Attributes:
-        verb: As roles name it: ``get``, ``list``, ``watch``, ``create``, ``patch``, ``update``, ``delete``.
+        verb: As roles name it: ``get``, ``list``, ``watch``, ``create``, ``patch``, ``update``, ``delete``; or
+            ``apply``, for which they name ``patch`` and ``create``.
         resource: Of what kind.
         key: Of which object; of a list, the name is empty and so may be the namespace.
     """
@@ -95,6 +96,8 @@ def _conflict(status: Object, asked: Asked) -> VodaError:
     message = str(status.get("message") or "")
     if status.get("reason") == "AlreadyExists":
         return taken(asked.key)
+    if asked.verb == "apply":  # somebody else's field: the server says whose, and reading anew changes nothing
+        return Conflict(f"{asked.words}: {message}")
     if _VERSION.search(message):
         return Conflict(f"{asked.key}: it changed since it was read; read it again and repeat ({message})")
     return Conflict(f"{asked.words}: {message or 'something else is under way there'}; read it again and repeat")

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 MERGE_PATCH = "application/merge-patch+json"
+#: JSON is YAML too, and the only name that every server knows for it here.
+APPLY_PATCH = "application/apply-patch+yaml"
 JSON = "application/json"
 
 

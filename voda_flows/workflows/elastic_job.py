@@ -44,12 +44,12 @@ GRACE_S = 60
 CHECKPOINT_TRIES = 5
 STATE_FILE = "/tmp/voda-state"  # noqa: S108 -- a path in the checkpoint pod's own file system
 
-_WORKER_INPUTS = ("segment", "image", "volume", "job-name", "workdir", "command", "warm")
+_WORKER_INPUTS = ("segment", "image", "volume", "job-name", "service-account", "workdir", "command", "warm")
 _DRIVER_INPUTS = (
-    *("segment", "image", "volume", "job-name", "workdir", "command"),
+    *("segment", "image", "volume", "job-name", "service-account", "workdir", "command"),
     *("epochs", "checkpoint-steps", "restart-limit", "launcher"),
 )
-_CHECKPOINT_INPUTS = ("segment", "image", "volume", "job-name", "retry-limit")
+_CHECKPOINT_INPUTS = ("segment", "image", "volume", "job-name", "service-account", "retry-limit")
 _SEGMENT_INPUTS = (*POD_PARAMETERS, "segment")
 #: Driver, workers and grow gate may fail without ending the segment: the checkpoint step decides what comes next.
 _CONTINUE = m.ContinueOn(failed=True, error=True)
@@ -231,6 +231,7 @@ def _worker() -> Container:
         name="worker",
         inputs=_inputs(*_WORKER_INPUTS, "id", "node", "gpus"),
         labels={**_labels("worker"), "voda.dev/worker": _input("id")},
+        service_account_name=_input("service-account"),
         image=_input("image"),
         command=["python", "-m", "voda_flows.runtime.agent"],
         working_dir=_input("workdir"),
@@ -240,7 +241,8 @@ def _worker() -> Container:
             Env(name="VODA_WARM", value=_input("warm")),
         ],
         volumes=[_claim(), _key()],
-        ports=[m.ContainerPort(name="agent", container_port=AGENT_PORT)],
+        # The default, said aloud: the API server adds it, and whoever applies the template without it changes it.
+        ports=[m.ContainerPort(name="agent", container_port=AGENT_PORT, protocol="TCP")],
         readiness_probe=m.Probe(
             tcp_socket=m.TCPSocketAction(port=m.IntOrString(AGENT_PORT)), period_seconds=1, failure_threshold=3
         ),
@@ -258,6 +260,7 @@ def _driver() -> Container:
         inputs=_inputs(*_DRIVER_INPUTS),
         labels=_labels("driver"),
         annotations={"voda.dev/allocation": ""},
+        service_account_name=_input("service-account"),
         image=_input("image"),
         command=["python", "-m", "voda_flows.runtime.driver"],
         working_dir=_input("workdir"),
@@ -282,6 +285,7 @@ def _checkpoint() -> Container:
         inputs=_inputs(*_CHECKPOINT_INPUTS, "status"),
         outputs=[state],
         labels=_labels("checkpoint"),
+        service_account_name=_input("service-account"),
         image=_input("image"),
         command=["python", "-m", "voda_flows.runtime.checkpoint"],
         env=[

@@ -54,6 +54,12 @@ PARAMETERS: tuple[JobParameter, ...] = (
     JobParameter(
         name="job-name", default="train", for_pods=True, description="Name of the job, unique in its Workflow."
     ),
+    JobParameter(
+        name="service-account",
+        default="voda-job",
+        for_pods=True,
+        description="Service account of its pods; empty for the Workflow's own.",
+    ),
     JobParameter(name="category", default="", description="Jobs of one category learn speed from each other."),
     JobParameter(name="workdir", default="", for_pods=True, description="Folder in which the command starts."),
     JobParameter(

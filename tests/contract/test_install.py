@@ -1,0 +1,211 @@
+"""An installation on a real API server with Argo's full definitions: what kubectl reads, what the server takes."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import secrets
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from http import HTTPStatus
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.contract.conftest import KUBECONFIG, cluster, make_namespace
+from voda_flows.install.applying import MANAGER, Manner, apply, ordered, resource_for, start_scheduler
+from voda_flows.install.kustomize import placed
+from voda_flows.install.overlays import CLUSTER, ONE_NAMESPACE, OVERLAYS, Wanted, documents, manifests
+from voda_flows.kube.api import Api
+from voda_flows.kube.cluster import Cluster
+from voda_flows.kube.connection import HttpTransport, connect
+from voda_flows.kube.resources import resource_of
+from voda_flows.kube.store import KubeStore
+from voda_flows.kube.transport import Request
+from voda_flows.objects import Key, Object, key_of
+from voda_flows.render import TEMPLATES
+
+pytestmark = pytest.mark.cluster
+
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+#: What every account may ask about itself.
+ABOUT_ITSELF = {"selfsubjectaccessreviews", "selfsubjectrulesreviews", "selfsubjectreviews"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """A namespace of a cluster.
+
+    Attributes:
+        admin: A connection that may do anything.
+        name: Its name.
+    """
+
+    admin: HttpTransport
+    name: str
+
+    @property
+    def api(self) -> Api:
+        """Calls to the cluster."""
+        return Api(self.admin)
+
+    def installation(self) -> list[Object]:
+        """All of Voda in this namespace; what is of the whole cluster has a name of its own here."""
+        bodies = documents(Wanted(overlay=ONE_NAMESPACE, namespaces=(self.name,)))
+        return [self._renamed(body) for body in bodies]
+
+    def _renamed(self, body: Object) -> Object:
+        made = json.loads(json.dumps(body))
+        if body["kind"] in ("ClusterRole", "ClusterRoleBinding"):
+            made["metadata"]["name"] += f"-{self.name}"
+        if made.get("roleRef", {}).get("kind") == "ClusterRole":
+            made["roleRef"]["name"] += f"-{self.name}"
+        renamed: Object = made
+        return renamed
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    """An empty namespace."""
+    made = Site(admin=cluster(), name=f"install-{secrets.token_hex(4)}")
+    make_namespace(made.admin, made.name)
+    try:
+        yield made
+    finally:
+        made.admin.send(Request(method="DELETE", path=f"/api/v1/namespaces/{made.name}"))
+        for body in made.installation():
+            if body["kind"] in ("ClusterRole", "ClusterRoleBinding"):
+                path = f"{RBAC}/{body['kind'].lower()}s/{body['metadata']['name']}"
+                made.admin.send(Request(method="DELETE", path=path))
+
+
+def kubectl() -> str:
+    """The kubectl of the test cluster's programs, else the machine's own."""
+    name = "tests.cluster.programs"
+    programs: Any = importlib.import_module(name) if find_spec("tests.cluster") and find_spec(name) else None
+    groups = [group for group in programs.GROUPS if "kubectl" in group.packages] if programs else []
+    found = [folder / "bin/kubectl" for group in groups if (folder := programs.find_built(group))]
+    path = str(found[0]) if found else shutil.which("kubectl")
+    if path is None:
+        pytest.skip("expected kubectl on the PATH or among the test cluster's programs, found none")
+    return path
+
+
+def account_kubeconfig(site: Site, account: str, path: Path) -> str:
+    """The tests' own kubeconfig as an account of the namespace; its path."""
+    tokens = f"/api/v1/namespaces/{site.name}/serviceaccounts/{account}/token"
+    made = site.admin.send(Request(method="POST", path=tokens, body=json.dumps({"spec": {"expirationSeconds": 3600}})))
+    assert made.status == HTTPStatus.CREATED, made.body
+    found = yaml.safe_load(Path(os.environ[KUBECONFIG]).read_text())
+    current = next(one for one in found["contexts"] if one["name"] == found["current-context"])
+    current["context"]["user"] = account
+    found["users"] = [{"name": account, "user": {"token": made.document()["status"]["token"]}}]
+    path.write_text(yaml.safe_dump(found))
+    return str(path)
+
+
+def in_order(bodies: list[Object]) -> list[str]:
+    """Documents as text, sorted: kustomize has an order of its own."""
+    return sorted(json.dumps(body, sort_keys=True) for body in bodies)
+
+
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_an_overlay_is_read_as_kubectl_reads_it(name: str) -> None:
+    """Document for document: `voda install` and `kubectl apply -k` install the same."""
+    command = [kubectl(), "kustomize", str(manifests() / "overlays" / name)]
+    rendered = subprocess.run(command, check=True, capture_output=True, text=True)
+
+    assert in_order(list(yaml.safe_load_all(rendered.stdout))) == in_order(documents(Wanted(overlay=name)))
+
+
+@pytest.mark.parametrize("name", [ONE_NAMESPACE, CLUSTER])
+def test_another_namespace_is_read_as_kubectl_reads_it(tmp_path: Path, name: str) -> None:
+    """`-n` is what a kustomization with that namespace would be."""
+    root = tmp_path / "deploy/kustomize"
+    shutil.copytree(manifests(), root)
+    shutil.copytree(TEMPLATES, tmp_path / "templates")
+    changed = root / "overlays" / (name if name == ONE_NAMESPACE else f"{name}/default") / "kustomization.yaml"
+    changed.write_text(changed.read_text().replace("namespace: voda", "namespace: ml").replace(": default", ": ml"))
+    command = [kubectl(), "kustomize", str(root / "overlays" / name)]
+    rendered = subprocess.run(command, check=True, capture_output=True, text=True)
+
+    ours = documents(Wanted(overlay=name, namespaces=("ml",)))
+    assert in_order(list(yaml.safe_load_all(rendered.stdout))) == in_order(ours)
+
+
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_the_server_takes_every_document(site: Site, name: str) -> None:
+    """Strictly, with all that the full definitions check; nothing is kept."""
+    bodies = placed(documents(Wanted(overlay=name)), site.name)
+
+    done = list(apply(site.api, bodies, Manner(is_trial=True, is_forced=True)))
+
+    assert len(done) == len(bodies)
+    assert {applied.what for applied in done} <= {"created", "changed", "unchanged"}
+
+
+@pytest.mark.parametrize("path", sorted(TEMPLATES.rglob("*.yaml")), ids=lambda path: path.stem)
+def test_the_server_takes_every_rendered_document(site: Site, path: Path) -> None:
+    """Templates and examples; nothing is kept."""
+    for body in yaml.safe_load_all(path.read_text(encoding="utf-8")):
+        body["metadata"]["namespace"] = site.name
+        key, query = key_of(body), {"fieldManager": MANAGER, "dryRun": "All"}
+
+        assert site.api.apply(resource_of(key.kind), key, json.dumps(body), query).status == HTTPStatus.CREATED
+
+
+def test_installing_again_changes_nothing_and_keeps_settings(site: Site) -> None:
+    """What was set stays; the second time everything is unchanged and no second scheduler is started."""
+    first = [applied.what for applied in apply(site.api, site.installation(), Manner())]
+    run = start_scheduler(site.api, site.installation())
+    store = KubeStore(site.api)
+    store.merge_patch("ConfigMap", site.name, "voda-config", {"data": {"decide_interval_s": "60"}})
+    again = [applied.what for applied in apply(site.api, site.installation(), Manner())]
+
+    assert set(first) == {"created", "changed"}  # the namespace was there
+    assert set(again) == {"unchanged"}
+    assert run is not None
+    assert start_scheduler(site.api, site.installation()) is None
+    assert store.get("ConfigMap", site.name, "voda-config")["data"] == {"decide_interval_s": "60"}
+    assert store.get("Workflow", site.name, run)["spec"]["serviceAccountName"] == "voda-scheduler"
+
+
+def test_kubectl_can_go_on_where_voda_has_installed(site: Site) -> None:
+    """Another manager that applies the same documents changes nothing, so nobody's field is fought over."""
+    list(apply(site.api, site.installation(), Manner()))
+
+    for body in ordered(site.installation()):
+        query = {"fieldManager": "kubectl", "fieldValidation": "Strict"}
+        key = Key(body["kind"], body["metadata"].get("namespace", ""), body["metadata"]["name"])
+        before = site.api.apply(resource_for(body["kind"]), key, json.dumps(body), {"fieldManager": MANAGER})
+        after = site.api.apply(resource_for(body["kind"]), key, json.dumps(body), query)
+
+        assert (before.status, after.status) == (HTTPStatus.OK, HTTPStatus.OK)
+
+
+def test_the_account_of_a_jobs_pods_may_do_nothing_else(site: Site, tmp_path: Path) -> None:
+    """What `kubectl auth can-i --list` shows of it: results of tasks, and what everybody may ask about himself."""
+    list(apply(site.api, site.installation(), Manner()))
+    path = account_kubeconfig(site, "voda-job", tmp_path / "config")
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectRulesReview",
+        "spec": {"namespace": site.name},
+    }
+    asked = Request(
+        method="POST", path="/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", body=json.dumps(review)
+    )
+    answer = connect(Cluster(kubeconfig=path)).send(asked)
+
+    rules = answer.document()["status"]["resourceRules"]
+    assert [
+        (rule["apiGroups"], rule["resources"], sorted(rule["verbs"]))
+        for rule in rules
+        if not set(rule["resources"]) <= ABOUT_ITSELF
+    ] == [(["argoproj.io"], ["workflowtaskresults"], ["create", "patch"])]

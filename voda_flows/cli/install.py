@@ -1,0 +1,80 @@
+"""``voda install``: Voda on a cluster, as ``kubectl apply -k`` would put it there, and the scheduler started."""
+
+from __future__ import annotations
+
+import click
+
+from voda_flows.cli import output
+from voda_flows.cli.verbs import verb
+from voda_flows.install import applying
+from voda_flows.install.overlays import ONE_NAMESPACE, OVERLAYS, Wanted, documents
+from voda_flows.objects import Object
+from voda_flows.worlds import Cluster, open_api
+from voda_flows.yaml_text import dump_yaml
+
+_OVERLAYS = "; ".join(f"{name}: {said}" for name, said in OVERLAYS.items())
+
+
+@verb(
+    "voda install --dry-run",
+    "voda install -n ml --image registry.example.com/voda:0.1.0",
+    "voda install --overlay cluster -n team-a -n team-b",
+    "voda install -o yaml > voda.yaml",
+)
+@click.option(
+    "-n",
+    "--namespace",
+    "namespaces",
+    multiple=True,
+    metavar="NAME",
+    help="Namespace of jobs; with --overlay cluster any number.  [default: the overlay's]",
+)
+@click.option(
+    "--overlay",
+    default=ONE_NAMESPACE,
+    show_default=True,
+    metavar="NAME|FOLDER",
+    help=f"What is installed, or a folder with a kustomization of your own. {_OVERLAYS}.",
+)
+@click.option("--image", default="", metavar="IMAGE", help="Image of the scheduler.  [default: the overlay's]")
+@click.option("--dry-run", "is_trial", is_flag=True, help="Ask the API server what it would do; change nothing.")
+@click.option("--force", "is_forced", is_flag=True, help="Take over fields that somebody else has set otherwise.")
+@click.option(
+    "-o",
+    "--output",
+    "form",
+    type=click.Choice(("json", "yaml")),
+    help="Print the documents, ask no cluster and apply nothing.",
+)
+@click.option("--kubeconfig", default="", metavar="FILE", help="Kubeconfig to use.  [default: as kubectl]")
+@click.option("--context", default="", metavar="NAME", help="Context in it.  [default: its current one]")
+def command(*, form: str | None, is_trial: bool, is_forced: bool, **more: str | tuple[str, ...]) -> None:
+    """Install or bring up to date Voda on a cluster that has Argo Workflows, and start the scheduler.
+
+    Settings in the ConfigMap voda-config stay as they are.
+    """
+    found = documents(_wanted(more))
+    if form is not None:
+        _print(found, form)
+        return
+    api = open_api(Cluster(kubeconfig=str(more["kubeconfig"]), context=str(more["context"])))
+    try:
+        for applied in applying.apply(api, found, applying.Manner(is_trial=is_trial, is_forced=is_forced)):
+            click.echo(f"{applied.key} {applied.what}{' (dry run)' if is_trial else ''}")
+        if not is_trial:
+            run = applying.start_scheduler(api, found)
+            output.story(f"scheduler: {run} started" if run else "scheduler: runs already")
+    finally:
+        api.close()
+
+
+def _wanted(options: dict[str, str | tuple[str, ...]]) -> Wanted:
+    return Wanted(overlay=str(options["overlay"]), namespaces=tuple(options["namespaces"]), image=str(options["image"]))
+
+
+def _print(found: list[Object], form: str) -> None:
+    """The documents as a file that kubectl takes: one after another in YAML, a List in JSON."""
+    if form == "yaml":
+        click.echo(dump_yaml(applying.ordered(found)), nl=False)
+    else:
+        output.objects(applying.ordered(found), form)
