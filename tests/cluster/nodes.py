@@ -20,9 +20,8 @@ from tests.cluster.images import PAUSE_IMAGE
 from tests.cluster.machines import Machine, holder_pid
 from tests.cluster.places import CONTROL, MAX_NODES, NODE_FOLDER, Home, Network
 from tests.cluster.processes import Part, Processes
-from voda_flows.local.nodes import num_gpus
 from voda_flows.local.up import read_nodes
-from voda_flows.objects import GPU, HOSTNAME_LABEL, Object
+from voda_flows.objects import GPU, HOSTNAME_LABEL, Object, num_gpus
 
 ZONE_LABEL = "topology.kubernetes.io/zone"
 RACK_LABEL = "topology.kubernetes.io/rack"

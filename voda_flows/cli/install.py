@@ -8,8 +8,9 @@ from voda_flows.cli import output
 from voda_flows.cli.verbs import verb
 from voda_flows.install import applying
 from voda_flows.install.overlays import ONE_NAMESPACE, OVERLAYS, Wanted, documents
+from voda_flows.kube.cluster import Cluster
 from voda_flows.objects import Object
-from voda_flows.worlds import Cluster, open_api
+from voda_flows.worlds import open_api
 from voda_flows.yaml_text import dump_yaml
 
 _OVERLAYS = "; ".join(f"{name}: {said}" for name, said in OVERLAYS.items())

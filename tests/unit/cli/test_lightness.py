@@ -13,7 +13,7 @@ from voda_flows.cli.verbs import VERBS
 #: Heavy, or for others: clusters, training, drawing, checking, web servers.
 HEAVY = {
     "asyncio", "hera", "horovod", "jsonschema", "kubernetes", "multiprocessing", "numpy", "pkg_resources", "psutil",
-    "pydantic", "requests", "rich", "scipy", "sklearn", "torch", "urllib3", "voda_flows.kube.store", "xml",
+    "pydantic", "requests", "rich", "scipy", "sklearn", "torch", "urllib3", "xml",
 }  # fmt: skip
 
 
@@ -40,6 +40,13 @@ def test_a_verb_imports_nothing_heavy() -> None:
     heavy = {verb: modules & HEAVY for verb, modules in zip(VERBS, found, strict=True) if modules & HEAVY}
 
     assert heavy == {}
+
+
+def test_a_listing_of_local_mode_imports_nothing_of_a_clusters_store() -> None:
+    """Whichever world it is in is known before."""
+    (found,) = imported("import voda_flows.cli.list")
+
+    assert {name for name in found if name.startswith("voda_flows.kube")} == set()
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["sumbit"], ["--version"]])
