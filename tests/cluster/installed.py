@@ -41,6 +41,7 @@ from voda_flows.objects import (
     num_gpus,
     phase_of,
 )
+from voda_flows.report.files import SegmentFiles, read_files
 from voda_flows.report.lives import JobLife, lives
 from voda_flows.worlds import open_api, open_cluster
 
@@ -131,6 +132,12 @@ class Installation:
         """The life of a Workflow's only job; None before it has reached the queue."""
         found = lives(self.workflow(name), self.pods(name))
         return found[0] if found else None
+
+    def files(self, name: str) -> dict[int, SegmentFiles]:
+        """What a Workflow's only job has left on the volume, by segment."""
+        uid = self.workflow(name)["metadata"]["uid"]
+        (job,) = (self.volume / NAMESPACE / uid).iterdir()
+        return read_files(job)
 
     def until(self, holds: Callable[[], bool], limit_s: float = LIMIT_S) -> bool:
         """Wait for something to be so, looked at after every change and each second; False when it never was."""
@@ -227,7 +234,8 @@ class Installation:
         if not self.until(lambda: not self._jobs() and not self._held()):
             left = [body["metadata"]["name"] for body in (*self._jobs(), *self._held())]
             raise ClusterError(f"expected every Workflow and pod of the tests to go, there still are {left}")
-        self.configure(**self.settings)
+        if (self.store.get("ConfigMap", NAMESPACE, CONFIG_MAP).get("data") or {}) != dict(self.settings):
+            self.configure(**self.settings)
         self.wait_for_scheduler()
 
     def gpus_held(self) -> int:
