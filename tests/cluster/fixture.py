@@ -11,6 +11,7 @@ import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,6 +19,9 @@ from deploy.setup.progress import one_at_a_time
 from tests.cluster import nodes, requirements
 from tests.cluster.cluster import Cluster
 from tests.cluster.places import cache_folder
+
+if TYPE_CHECKING:
+    from tests.cluster.installed import Installation
 
 REQUIRED_VARIABLE = "VODA_CLUSTER_REQUIRED"
 #: Folder of the tests' clusters; runs with different ones need not wait for each other.
@@ -48,6 +52,15 @@ def cluster() -> Iterator[Cluster]:
     """A cluster of three nodes with two GPUs each; down at the end."""
     with _ours("cluster-of-tests") as made:
         made.up(nodes.parse(SHAPE))
+        yield made
+
+
+@pytest.fixture(scope="session")
+def installed(cluster: Cluster) -> Iterator[Installation]:
+    """Voda on that cluster, its scheduler a pod that decides; ``installed.reset()`` first where tests came before."""
+    from tests.cluster.installed import installation
+
+    with installation(cluster) as made:
         yield made
 
 
