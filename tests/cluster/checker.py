@@ -12,7 +12,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from tests.cluster.api import Api, RefusedError
 from tests.cluster.faults import ClusterError
@@ -222,7 +222,7 @@ class Recorder:
         with self._lock:
             return list(self._changes)
 
-    def __enter__(self) -> Recorder:
+    def __enter__(self) -> Self:
         """Begin."""
         for thread in self._threads:
             thread.start()
