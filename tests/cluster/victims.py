@@ -36,6 +36,8 @@ _PROGRAM = {
     "worker": "voda_flows.runtime.agent",
 }
 _DRAIN_S = 150
+#: The state of a socket in /proc/net/tcp.
+_LISTENS = "0A"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,3 +239,9 @@ def _cable(cluster: Cluster, node: str) -> str:
     if found is None:
         raise ClusterError(f"{cluster.home.folder}: expected a cluster that is up, there is none")
     return found.port(node)
+
+
+def listening_ports(pid: int) -> set[int]:
+    """TCP ports on which somebody listens in a process's network."""
+    rows = Path(f"/proc/{pid}/net/tcp").read_text(encoding="ascii").splitlines()[1:]
+    return {int(row.split()[1].rpartition(":")[2], 16) for row in rows if row.split()[3] == _LISTENS}
