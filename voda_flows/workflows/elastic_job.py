@@ -124,11 +124,13 @@ def _key() -> SecretVolume:
     )
 
 
-def _node_loss_tolerations() -> list[m.Toleration]:
+def _tolerations() -> list[m.Toleration]:
+    """A lost node is not waited for, and GPU nodes take all pods of a job: a cluster may have no others."""
     keys = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
-    return [
+    node_loss = [
         m.Toleration(key=key, operator="Exists", effect="NoExecute", toleration_seconds=NODE_LOSS_S) for key in keys
     ]
+    return [*node_loss, m.Toleration(key="nvidia.com/gpu", operator="Exists")]
 
 
 def _asked() -> list[Parameter]:
@@ -254,7 +256,7 @@ def _worker() -> Container:
         readiness_probe=m.Probe(
             tcp_socket=m.TCPSocketAction(port=m.IntOrString(AGENT_PORT)), period_seconds=1, failure_threshold=3
         ),
-        tolerations=[*_node_loss_tolerations(), m.Toleration(key="nvidia.com/gpu", operator="Exists")],
+        tolerations=_tolerations(),
         pod_spec_patch=json.dumps(place),
     )
 
@@ -281,7 +283,7 @@ def _driver() -> Container:
             Env(name="VODA_RESTART_LIMIT", value=_input("restart-limit")),
         ],
         volumes=[_claim(), _key(), DownwardAPIVolume(name="podinfo", items=[document], mount_path="/podinfo")],
-        tolerations=_node_loss_tolerations(),
+        tolerations=_tolerations(),
         pod_spec_patch=json.dumps({"terminationGracePeriodSeconds": GRACE_S}),
     )
 
@@ -307,7 +309,7 @@ def _checkpoint() -> Container:
             Env(name="VODA_OUTPUTS", value=" ".join(f"{name}={path}" for name, path in files.items())),
         ],
         volumes=[_claim()],
-        tolerations=_node_loss_tolerations(),
+        tolerations=_tolerations(),
         retry_strategy=RetryStrategy(
             limit=str(CHECKPOINT_TRIES), retry_policy="Always", expression="lastRetry.exitCode != '1'"
         ),
