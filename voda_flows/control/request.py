@@ -36,6 +36,9 @@ _SMALLEST = {
     "retry-limit": 0,
     "restart-limit": 0,
 }
+#: What pods set aside, as Kubernetes writes amounts: 2, 0.5, 500m, 2Gi, 1e3.
+_AMOUNTS = ("cpu-per-worker", "memory-per-worker")
+_AMOUNT = re.compile(r"[0-9]{1,12}(\.[0-9]{1,9})?([mkMGTPE]|[KMGTPE]i|[eE][0-9]{1,2})?")
 _FAULTS, _SHOWN = 10, 400  # of a message: it ends up in the Workflow's status
 #: Parameters of the template and their defaults.
 DEFAULTS = {row.name: row.default for row in PARAMETERS}
@@ -152,7 +155,7 @@ def check_request(asked: Asked, limits: Limits) -> None:
     Raises:
         InvalidValue: Naming the job and everything that is wrong with it; its path is the first wrong parameter's name.
     """
-    faults = [*_check_names(asked), *_check_numbers(asked), *_check_bounds(asked)]
+    faults = [*_check_names(asked), *_check_numbers(asked), *_check_amounts(asked), *_check_bounds(asked)]
     faults += [*_check_cluster(asked, limits), *_check_queue(asked, limits)]
     if faults:
         said = "; ".join(textwrap.shorten(fault.text, _SHOWN, placeholder=" ...") for fault in faults[:_FAULTS])
@@ -184,6 +187,14 @@ def _check_numbers(asked: Asked) -> Iterator[Fault]:
         number = asked.number(name)
         if not asked.is_open(name) and (number is None or number < smallest):
             yield Fault(name, f"expected {name} to be a whole number >= {smallest}, got {asked.text(name)!r}")
+
+
+def _check_amounts(asked: Asked) -> Iterator[Fault]:
+    """An empty one is no default here: the template is given it as it is."""
+    for name in _AMOUNTS:
+        text = asked.parameters.get(name, DEFAULTS[name]) or ""
+        if "{{" not in text and not _AMOUNT.fullmatch(text):
+            yield Fault(name, f"expected {name} to be an amount such as 2, 500m or 4Gi, got {text!r}")
 
 
 def _check_bounds(asked: Asked) -> Iterator[Fault]:

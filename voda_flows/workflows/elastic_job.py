@@ -23,6 +23,7 @@ from hera.workflows import (
     ExistingVolume,
     FieldEnv,
     Parameter,
+    Resources,
     RetryStrategy,
     SecretVolume,
     Step,
@@ -44,7 +45,10 @@ GRACE_S = 60
 CHECKPOINT_TRIES = 5
 STATE_FILE = "/tmp/voda-state"  # noqa: S108 -- a path in the checkpoint pod's own file system
 
-_WORKER_INPUTS = ("segment", "image", "volume", "job-name", "service-account", "workdir", "command", "warm")
+_WORKER_INPUTS = (
+    *("segment", "image", "volume", "job-name", "service-account", "workdir", "command", "warm"),
+    *("cpu-per-worker", "memory-per-worker"),
+)
 _DRIVER_INPUTS = (
     *("segment", "image", "volume", "job-name", "service-account", "workdir", "command"),
     *("epochs", "checkpoint-steps", "restart-limit", "launcher"),
@@ -114,6 +118,11 @@ def _key() -> SecretVolume:
         mount_path="/etc/voda-key",
         read_only=True,
     )
+
+
+def _small() -> Resources:
+    """What driver and checkpoint step need: they talk and count, and the first reads a file at a time."""
+    return Resources(cpu_request="100m", memory_request="256Mi")
 
 
 def _node_loss_tolerations() -> list[m.Toleration]:
@@ -225,7 +234,15 @@ def _worker() -> Container:
     place = {
         "nodeSelector": {"kubernetes.io/hostname": _input("node")},
         "terminationGracePeriodSeconds": GRACE_S,
-        "containers": [{"name": "main", "resources": {"limits": {"nvidia.com/gpu": _input("gpus")}}}],
+        "containers": [
+            {
+                "name": "main",
+                "resources": {
+                    "limits": {"nvidia.com/gpu": _input("gpus")},
+                    "requests": {"cpu": _input("cpu-per-worker"), "memory": _input("memory-per-worker")},
+                },
+            }
+        ],
     }
     return Container(
         name="worker",
@@ -273,6 +290,7 @@ def _driver() -> Container:
             Env(name="VODA_RESTART_LIMIT", value=_input("restart-limit")),
         ],
         volumes=[_claim(), _key(), DownwardAPIVolume(name="podinfo", items=[document], mount_path="/podinfo")],
+        resources=_small(),
         tolerations=_node_loss_tolerations(),
         pod_spec_patch=json.dumps({"terminationGracePeriodSeconds": GRACE_S}),
     )
@@ -295,6 +313,7 @@ def _checkpoint() -> Container:
             Env(name="VODA_STATE_FILE", value=STATE_FILE),
         ],
         volumes=[_claim()],
+        resources=_small(),
         tolerations=_node_loss_tolerations(),
         retry_strategy=RetryStrategy(
             limit=str(CHECKPOINT_TRIES), retry_policy="Always", expression="lastRetry.exitCode != '1'"
