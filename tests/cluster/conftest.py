@@ -1,3 +1,4 @@
 from tests.cluster.fixture import cluster
+from tests.cluster.installed import installed
 
-__all__ = ["cluster"]
+__all__ = ["cluster", "installed"]
