@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -59,10 +59,13 @@ class Limits:
     Attributes:
         settings: Priority classes and queues.
         gpus_by_type: All GPUs of the cluster by type; empty when not known.
+        claim_fault: Given a namespace and a claim's name, why that claim will not do; empty where it does or that is
+            not known.
     """
 
     settings: Settings
     gpus_by_type: Mapping[str, int] = field(default_factory=dict)
+    claim_fault: Callable[[str, str], str] = lambda _namespace, _name: ""
 
     @property
     def queues(self) -> Mapping[str, Queue]:
@@ -157,6 +160,8 @@ def check_request(asked: Asked, limits: Limits) -> None:
     """
     faults = [*_check_names(asked), *_check_numbers(asked), *_check_amounts(asked), *_check_bounds(asked)]
     faults += [*_check_cluster(asked, limits), *_check_queue(asked, limits)]
+    if not faults and (said := limits.claim_fault(asked.namespace, asked.text("volume").strip())):
+        faults.append(Fault("volume", said))
     if faults:
         said = "; ".join(textwrap.shorten(fault.text, _SHOWN, placeholder=" ...") for fault in faults[:_FAULTS])
         raise InvalidValue(f"job {asked.workflow}/{asked.name}: {said}", path=faults[0].name)

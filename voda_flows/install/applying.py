@@ -38,7 +38,7 @@ _RESOURCES: Mapping[str, Resource] = {
         Resource(kind="RoleBinding", plural="rolebindings", group=_RBAC),
         resource_of("ConfigMap"),
         Resource(kind="PersistentVolume", plural="persistentvolumes"),
-        Resource(kind="PersistentVolumeClaim", plural="persistentvolumeclaims"),
+        resource_of("PersistentVolumeClaim"),
         Resource(kind="NetworkPolicy", plural="networkpolicies", group="networking.k8s.io"),
         Resource(kind="PodDisruptionBudget", plural="poddisruptionbudgets", group="policy"),
         resource_of("WorkflowTemplate"),
