@@ -7,6 +7,7 @@ unless ``VODA_TEST_CLUSTER`` gives each a folder of its own.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,10 +34,9 @@ def skip_where_it_cannot_run() -> None:
         pytest.skip(reason)
 
 
-@pytest.fixture(scope="session")
-def cluster() -> Iterator[Cluster]:
-    """A cluster of three nodes with two GPUs each; down at the end."""
-    skip_where_it_cannot_run()
+@contextlib.contextmanager
+def running_cluster() -> Iterator[Cluster]:
+    """A cluster of three nodes with two GPUs each; down at the end of the block."""
     folder = Path(os.environ.get(FOLDER_VARIABLE) or cache_folder() / "cluster-of-tests").resolve()
     # A folder with one name: what a run that was killed has left is found by the next. So runs take turns.
     with one_at_a_time(folder.with_suffix(".lock"), "the tests on a cluster"):
@@ -46,3 +46,11 @@ def cluster() -> Iterator[Cluster]:
             yield made
         finally:
             made.down()
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    """The cluster, for all tests of a run."""
+    skip_where_it_cannot_run()
+    with running_cluster() as made:
+        yield made
