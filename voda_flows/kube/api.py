@@ -172,19 +172,20 @@ class Api:
         request = Request(method="PUT", path=asked.resource.path(key), body=text)
         return self._write(request, asked, self._if(asked, lambda found: _holds(found, text)))
 
-    def delete(self, key: Key, text: str, uid: str) -> Answer:
+    def delete(self, key: Key, text: str, uid: str, resource: Resource | None = None) -> Answer:
         """Delete the object of that uid.
 
         Args:
             key: Where it is.
             text: DeleteOptions, guarded by the uid.
             uid: The uid.
+            resource: Of what kind, where it is none that a store has.
 
         Raises:
             NotFound: There is none of that name.
             Conflict: A guard does not hold.
         """
-        asked = Asked(verb="delete", resource=resource_of(key.kind), key=key)
+        asked = Asked(verb="delete", resource=resource or resource_of(key.kind), key=key)
         request = Request(method="DELETE", path=asked.resource.path(key), body=text)
 
         def is_done(attempts: Attempts) -> Answer | None:

@@ -23,6 +23,7 @@ from hera.workflows import (
     ExistingVolume,
     FieldEnv,
     Parameter,
+    Resources,
     RetryStrategy,
     SecretVolume,
     Step,
@@ -52,7 +53,10 @@ CHECKPOINT_OUTPUTS = {
     "record": "{}",
 }
 
-_WORKER_INPUTS = ("segment", "image", "volume", "job-name", "service-account", "workdir", "command", "warm")
+_WORKER_INPUTS = (
+    *("segment", "image", "volume", "job-name", "service-account", "workdir", "command", "warm"),
+    *("cpu-per-worker", "memory-per-worker"),
+)
 _DRIVER_INPUTS = (
     *("segment", "image", "volume", "job-name", "service-account", "workdir", "command"),
     *("epochs", "checkpoint-steps", "restart-limit", "launcher"),
@@ -122,6 +126,11 @@ def _key() -> SecretVolume:
         mount_path="/etc/voda-key",
         read_only=True,
     )
+
+
+def _small() -> Resources:
+    """What driver and checkpoint step need: they talk and count, and the first reads a file at a time."""
+    return Resources(cpu_request="100m", memory_request="256Mi")
 
 
 def _tolerations() -> list[m.Toleration]:
@@ -235,7 +244,15 @@ def _worker() -> Container:
     place = {
         "nodeSelector": {"kubernetes.io/hostname": _input("node")},
         "terminationGracePeriodSeconds": GRACE_S,
-        "containers": [{"name": "main", "resources": {"limits": {"nvidia.com/gpu": _input("gpus")}}}],
+        "containers": [
+            {
+                "name": "main",
+                "resources": {
+                    "limits": {"nvidia.com/gpu": _input("gpus")},
+                    "requests": {"cpu": _input("cpu-per-worker"), "memory": _input("memory-per-worker")},
+                },
+            }
+        ],
     }
     return Container(
         name="worker",
@@ -284,6 +301,7 @@ def _driver() -> Container:
         ],
         volumes=[_claim(), _key(), DownwardAPIVolume(name="podinfo", items=[document], mount_path="/podinfo")],
         tolerations=_tolerations(),
+        resources=_small(),
         pod_spec_patch=json.dumps({"terminationGracePeriodSeconds": GRACE_S}),
     )
 
@@ -310,6 +328,7 @@ def _checkpoint() -> Container:
         ],
         volumes=[_claim()],
         tolerations=_tolerations(),
+        resources=_small(),
         retry_strategy=RetryStrategy(
             limit=str(CHECKPOINT_TRIES), retry_policy="Always", expression="lastRetry.exitCode != '1'"
         ),
