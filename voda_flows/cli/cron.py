@@ -14,9 +14,9 @@ from voda_flows.cli.options import Shared, shared_options
 from voda_flows.cli.verbs import verb, verb_group
 from voda_flows.config import near_miss
 from voda_flows.local.cron import manual_workflow, next_time, validate_cron
-from voda_flows.local.store import LocalStore
 from voda_flows.objects import CRON_LABEL, WORKFLOW_ENDED, Object, phase_of, seconds
 from voda_flows.report.times import short, text
+from voda_flows.store import ObjectStore
 
 CRON = NameType("name", "CronWorkflow")
 
@@ -80,7 +80,7 @@ def cron_run(context: click.Context, shared: Shared, name: str, *, wait: bool) -
     The run counts as one of its own: under `Forbid` nothing starts by the schedule while it goes on.
     """
     store = shared.store()
-    cron = _find(store, shared.namespace or "default", name)
+    cron = _find(store, shared.namespace or shared.world.namespace, name)
     validate_cron(cron)
     made = store.create(manual_workflow(cron, datetime.now(UTC)))
     if shared.output in ("name", "json", "yaml"):
@@ -98,7 +98,9 @@ def cron_run(context: click.Context, shared: Shared, name: str, *, wait: bool) -
 def cron_delete(shared: Shared, names: tuple[str, ...]) -> None:
     """Delete cron workflows and the runs they made, as `argo cron delete` does."""
     store = shared.store()
-    found = [_find(store, shared.namespace or "default", name)["metadata"] for name in dict.fromkeys(names)]
+    found = [
+        _find(store, shared.namespace or shared.world.namespace, name)["metadata"] for name in dict.fromkeys(names)
+    ]
     for meta in found:
         store.delete("CronWorkflow", meta["namespace"], meta["name"], uid=meta["uid"])
         click.echo(f"{meta['name']} deleted")
@@ -112,7 +114,7 @@ def command() -> None:
     """
 
 
-def _find(store: LocalStore, namespace: str, name: str) -> Object:
+def _find(store: ObjectStore, namespace: str, name: str) -> Object:
     try:
         return store.get("CronWorkflow", namespace, name)
     except NotFound as wrong:
@@ -121,7 +123,7 @@ def _find(store: LocalStore, namespace: str, name: str) -> Object:
         raise NotFound(f"no cron workflow {name!r} in namespace {namespace!r}{meant}") from wrong
 
 
-def _line(store: LocalStore, cron: Object, now: datetime) -> _Line:
+def _line(store: ObjectStore, cron: Object, now: datetime) -> _Line:
     meta = cron["metadata"]
     children = store.list("Workflow", meta["namespace"], {CRON_LABEL: meta["name"]})
     fault, coming = "", None

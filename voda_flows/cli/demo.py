@@ -10,6 +10,7 @@ import click
 from voda_flows.cli import columns, output, screen
 from voda_flows.cli.verbs import verb
 from voda_flows.demo import run as demo
+from voda_flows.local.world import LocalWorld
 from voda_flows.report import table
 
 
@@ -39,7 +40,7 @@ def command(context: click.Context, /, folder: Path, *, keep: bool) -> None:
     try:
         store = demo.start(home)
         director = demo.Director(store=store, root=root)
-        screen.watch(store, demo.NAMESPACE, until=director.act, note=lambda: director.note)
+        screen.watch(LocalWorld(home), demo.NAMESPACE, until=director.act, note=lambda: director.note)
         outcome = demo.conclude(store, folder)
         _show(outcome, home)
         good = outcome.holds

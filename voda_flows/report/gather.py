@@ -21,12 +21,12 @@ from voda_flows.store import ObjectStore
 RECORDS: Final = "records"
 
 
-def gather(store: ObjectStore, home: Path, lives: Sequence[JobLife], span: Span = EVERYTHING) -> Record:
+def gather(store: ObjectStore, home: Path | None, lives: Sequence[JobLife], span: Span = EVERYTHING) -> Record:
     """The record of some jobs of a world, now or over a span of its past; nothing needs to run there.
 
     Args:
         store: Where nodes are.
-        home: Folder of the local state, in which the volumes are.
+        home: Folder of the local state, in which the volumes are; None on a cluster.
         lives: The jobs, in order of submission.
         span: What of their time is meant.
 
@@ -38,17 +38,17 @@ def gather(store: ObjectStore, home: Path, lives: Sequence[JobLife], span: Span 
     sources = Sources(
         now_s=now_s,
         nodes=tuple(store.list("Node")),
-        files={life.id: read_files(job_folder(home, life)) for life in meant},
+        files={life.id: read_files(job_folder(home, life)) for life in meant if home is not None},
         rounds=_rounds(store, home, meant),
     )
     return record(meant, sources, span)
 
 
-def _rounds(store: ObjectStore, home: Path, lives: Sequence[JobLife]) -> tuple[Object, ...]:
+def _rounds(store: ObjectStore, home: Path | None, lives: Sequence[JobLife]) -> tuple[Object, ...]:
     """The scheduler's rounds while these jobs lived: its history, and where that begins later, its records before."""
     rows = history(store, DEFAULT_NAMESPACE)
     begins_s = rows[0].get("time_s", 0.0) if rows else float("inf")
-    if not any(life.submitted_s < begins_s for life in lives):
+    if home is None or not any(life.submitted_s < begins_s for life in lives):
         return rows
     names = {life.id: f"{life.workflow}/{life.name}" for life in lives}
     return (*recorded(home / RECORDS, names, begins_s), *rows)

@@ -16,6 +16,7 @@ from voda_flows.local.memos import Memos
 from voda_flows.local.store import LocalStore
 from voda_flows.objects import POD_ENDED, WORKFLOW_ENDED, Object, phase_of
 from voda_flows.report.lives import Holding, JobLife, Segment
+from voda_flows.store import ObjectStore
 
 _REVISION = 1
 """To be raised whenever lives are read from the same documents in another way."""
@@ -23,8 +24,10 @@ _METADATA = ("name", "namespace", "uid", "labels", "creationTimestamp")
 _STATUS = ("phase", "message", "progress", "startedAt", "finishedAt")
 
 
-def memos(store: LocalStore) -> Memos:
-    """The memos of jobs, in the form that these lines of code write."""
+def memos(store: ObjectStore) -> Memos | None:
+    """The memos of jobs, in the form that these lines of code write; None where the store keeps none."""
+    if not isinstance(store, LocalStore):
+        return None
     shape = [
         _REVISION,
         *((field.name, str(field.type)) for kind in (JobLife, Segment, Holding) for field in fields(kind)),

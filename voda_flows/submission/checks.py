@@ -9,10 +9,11 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext, suppress
 
 from scheduler_core.errors import Conflict, InvalidValue
 from voda_flows.control.steps import check_submission, remarks
-from voda_flows.local.argo import validate, validate_template
+from voda_flows.local.argo import TemplateSource, Unsupported, validate, validate_template
 from voda_flows.local.argo.schema import check_fields
 from voda_flows.local.cron import validate_cron
 from voda_flows.objects import Key, Object, key_of
@@ -123,6 +124,16 @@ def _check(body: Object, world: World, brought: Mapping[Key, Object]) -> None:
         key = Key("WorkflowTemplate", namespace, name)
         return brought.get(key) or world.find(key)
 
+    with suppress(Unsupported) if world.attempt else nullcontext():
+        _check_alone(body, world, template, brought)
+    if world.attempt:
+        # Templates and schedules that are there already are brought up to date; a Workflow's name is looked at later.
+        with suppress(Conflict):
+            world.attempt(body)
+
+
+def _check_alone(body: Object, world: World, template: TemplateSource, brought: Mapping[Key, Object]) -> None:
+    """As the gate and the engine would; a cluster has more than local mode's engine knows."""
     if body["kind"] == "WorkflowTemplate":
         validate_template(body, template)
         return
@@ -130,8 +141,10 @@ def _check(body: Object, world: World, brought: Mapping[Key, Object]) -> None:
     check_submission(workflow, world.limits)
     try:
         validate(workflow, template)
+    except Unsupported:
+        raise
     except InvalidValue as wrong:
-        known = [*world.templates, *((key.namespace, key.name) for key in brought if key.kind == "WorkflowTemplate")]
+        known = [*world.templates(), *((key.namespace, key.name) for key in brought if key.kind == "WorkflowTemplate")]
         raise InvalidValue(f"{wrong}{_meant(str(wrong), body, known)}", path=wrong.path) from wrong
 
 
