@@ -53,7 +53,7 @@ def cron_list(shared: Shared) -> None:
     if shared.output == "name":
         output.objects(found, "name")
         return
-    lines = [_line(store, cron, now) for cron in found]
+    lines = [_line(store, cron, now, is_local=shared.is_local) for cron in found]
     if shared.is_data:
         output.data({"items": [_data(line) for line in lines]}, shared.output)
         return
@@ -81,7 +81,7 @@ def cron_run(context: click.Context, shared: Shared, name: str, *, wait: bool) -
     """
     store = shared.store()
     cron = _find(store, shared.namespace or shared.world.namespace, name)
-    validate_cron(cron)
+    validate_cron(cron, supported=shared.is_local)
     made = store.create(manual_workflow(cron, datetime.now(UTC)))
     if shared.output in ("name", "json", "yaml"):
         output.objects([made], shared.output)
@@ -123,12 +123,12 @@ def _find(store: ObjectStore, namespace: str, name: str) -> Object:
         raise NotFound(f"no cron workflow {name!r} in namespace {namespace!r}{meant}") from wrong
 
 
-def _line(store: ObjectStore, cron: Object, now: datetime) -> _Line:
+def _line(store: ObjectStore, cron: Object, now: datetime, *, is_local: bool) -> _Line:
     meta = cron["metadata"]
     children = store.list("Workflow", meta["namespace"], {CRON_LABEL: meta["name"]})
     fault, coming = "", None
     try:
-        coming = next_time(cron, now)
+        coming = next_time(cron, now, supported=is_local)
     except InvalidValue as wrong:
         fault = str(wrong)
     return _Line(

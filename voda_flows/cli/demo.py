@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from voda_flows.cli import columns, output, screen
+from voda_flows.cli.options import local_only
 from voda_flows.cli.verbs import verb
 from voda_flows.demo import run as demo
 from voda_flows.local.world import LocalWorld
@@ -26,6 +27,7 @@ from voda_flows.report import table
     help="Where state, report and record go.",
 )
 @click.option("--keep", is_flag=True, help="Keep state and logs for `voda --home FOLDER/home`.")
+@local_only
 @click.pass_context
 def command(context: click.Context, /, folder: Path, *, keep: bool) -> None:
     """Watch five real training jobs share two nodes with two slots each: growing, shrinking, preempted, resumed.

@@ -17,7 +17,7 @@ from voda_flows.cli.output import story
 from voda_flows.selectors import Selector, parse_selector
 from voda_flows.store import ObjectStore
 from voda_flows.world import World
-from voda_flows.worlds import open_world
+from voda_flows.worlds import is_cluster, open_world
 
 if TYPE_CHECKING:
     from voda_flows.kube.cluster import Cluster
@@ -50,9 +50,14 @@ class Shared:
     since_s: float | None = None
 
     @property
+    def is_local(self) -> bool:
+        """Whether it is local mode."""
+        return self.world.home is not None
+
+    @property
     def workdir(self) -> Path | None:
         """Folder in which pods start when nobody names one: this one; on a cluster their images say."""
-        return None if self.world.home is None else Path.cwd()
+        return Path.cwd() if self.is_local else None
 
     def store(self) -> ObjectStore:
         """Open the world's objects.
@@ -123,6 +128,25 @@ def cluster_of(options: dict[str, Any]) -> Cluster | None:
     from voda_flows.kube.cluster import Cluster  # noqa: PLC0415 - local mode has no use for it
 
     return Cluster(kubeconfig=kubeconfig, context=context)
+
+
+def local_only(command: _Command) -> _Command:
+    """For what is done on this machine only: says so where a cluster is named."""
+
+    @functools.wraps(command)
+    def wrapper(**kwargs: Any) -> Any:  # noqa: ANN401 - click hands over what it parsed
+        named = kwargs.pop("kubeconfig", "") or kwargs.pop("context", "")
+        kwargs.pop("context", None)
+        if named or is_cluster():
+            name = click.get_current_context().info_name
+            raise click.UsageError(f"`voda {name}` is for this machine only; on a cluster see `voda install`")
+        return command(**kwargs)
+
+    wrapped: Any = wrapper
+    for name in ("--context", "--kubeconfig"):
+        wrapped = click.option(name, default="", hidden=True)(wrapped)
+    result: _Command = wrapped
+    return result
 
 
 def job_names(command: _Command) -> _Command:

@@ -25,11 +25,12 @@ _MADE = "in the Workflow that it makes"
 _CRON_PATH = re.compile(r"\(at \$\.(?P<path>[\w.]+)\)")
 
 
-def check_shape(document: Document) -> None:
+def check_shape(document: Document, *, is_local: bool = True) -> None:
     """Refuse fields that do not exist and values of another type than their field's.
 
     Args:
         document: As read, of a kind that can be submitted, with `metadata` and `spec`.
+        is_local: Whether it is for local mode, which does not know all of a CronWorkflow.
 
     Raises:
         InvalidValue: Says where in which document what was expected and what was found.
@@ -38,7 +39,7 @@ def check_shape(document: Document) -> None:
     try:
         if document.kind == "CronWorkflow":
             check_fields({"metadata": body["metadata"]})
-            _check_cron(body)
+            _check_cron(body, is_local=is_local)
             made = True
         # What local mode has not is refused last, by the engine's check: whoever asks for what nobody has should know.
         check_fields(_workflow_of(body) if made else body, supported=False)
@@ -169,10 +170,10 @@ def _meant(said: str, body: Object, known: Sequence[tuple[str, str]]) -> str:
     return f"; there is one in namespace {elsewhere[0]}" if elsewhere and not near else ""
 
 
-def _check_cron(body: Object) -> None:
+def _check_cron(body: Object, *, is_local: bool) -> None:
     """Check a CronWorkflow's own fields; what it makes is checked as a Workflow."""
     try:
-        validate_cron(body)
+        validate_cron(body, supported=is_local)
     except InvalidValue as wrong:
         found = _CRON_PATH.search(str(wrong))
         raise InvalidValue(str(wrong), path=wrong.path or (found["path"] if found else "spec")) from wrong

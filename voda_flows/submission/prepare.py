@@ -73,7 +73,7 @@ def prepared(documents: Sequence[Document], wishes: Wishes, *, workdir: Path | N
         _check_kind(document, number, named=bool(wishes.name))
     documents = [replace(document, body=_without_nulls(document.body)) for document in documents]
     for document in documents:
-        check_shape(document)
+        check_shape(document, is_local=workdir is not None)
     workflows = [document for document in documents if document.kind == "Workflow"]
     if wishes.name and len(workflows) != 1:
         raise InvalidValue(f"--name: expected one Workflow to name, found {len(workflows)}")
