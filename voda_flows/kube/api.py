@@ -107,13 +107,13 @@ class Api:
         asked = Asked(verb="get" if key.name else "list", resource=resource, key=key)
         return self._read(Request(path=path, query=query), asked, self._attempts(asked))
 
-    def ask_once(self, path: str) -> Answer:
-        """The answer at a path, whatever it is, in one try.
+    def ask_once(self, path: str, limit_s: float) -> Answer:
+        """The answer at a path, whatever it is, in one try of so many seconds.
 
         Raises:
             NotSent, AnswerLost: As a transport.
         """
-        return self._transport.send(Request(path=path))
+        return self._transport.send(Request(path=path, limit_s=limit_s))
 
     def follow(self, resource: Resource, key: Key, path: str, query: Mapping[str, str]) -> Stream:
         """As ``ask``, of an answer that goes on; one try.
@@ -244,6 +244,26 @@ class Api:
             return Answer(status=HTTPStatus.OK) if is_other else found if "deletionTimestamp" in metadata else None
 
         return self._write(request, asked, is_done)
+
+    def ask_pod(self, key: tuple[str, str], port: int, path: str, limit_s: float) -> Object | None:
+        """One GET of a pod's own HTTP server, through the API server; tried once.
+
+        Args:
+            key: Namespace and name of the pod.
+            port: Where it listens.
+            path: Path of the resource there.
+            limit_s: How long the answer may take, seconds.
+
+        Returns:
+            The JSON object that it answered; None where nobody answers in time, or one may not ask.
+        """
+        place = f"{resource_of('Pod').path(Key('Pod', *key))}:{port}/proxy/{path}"
+        try:
+            answer = self._transport.send(Request(path=place, limit_s=limit_s))
+        except (NotSent, AnswerLost):
+            return None
+        found = answer.document() if answer.status == HTTPStatus.OK else None
+        return found if isinstance(found, dict) else None
 
     def close(self) -> None:
         """Let go of connections."""

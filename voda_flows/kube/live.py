@@ -95,6 +95,10 @@ class LiveStore:
         """See ``ObjectStore.wait``."""
         return self._store.wait(since, timeout_s)
 
+    def ask_pod(self, key: tuple[str, str], port: int, path: str) -> Object | None:
+        """See ``KubeStore.ask_pod``."""
+        return self._store.ask_pod(key, port, path)
+
     def close(self) -> None:
         """End watches and let go of connections."""
         self._store.close()

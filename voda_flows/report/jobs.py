@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from scheduler_core.errors import InvalidValue, NotFound
-from voda_flows.config import DEFAULT_NAMESPACE, near_miss
+from voda_flows.config import near_miss, scheduler_namespace
 from voda_flows.objects import CRON_LABEL, WORKFLOW_ENDED, WORKFLOW_LABEL, Object, seconds
 from voda_flows.report import settled
-from voda_flows.report.files import job_folder, read_ends
 from voda_flows.report.lives import JobLife, epochs_of, lives
 from voda_flows.report.progress import UNITS_PER_EPOCH
+from voda_flows.report.sources import Source, source_of
 from voda_flows.selectors import Selector
 from voda_flows.store import ObjectStore
 from voda_flows.workflows.parameters import JOB_TEMPLATE, PARAMETERS
@@ -129,8 +128,8 @@ def _is_shown(workflow: Object, namespace: str | None, labels: Selector) -> bool
     """Whether a Workflow is among those that people mean by all of them."""
     meta = workflow["metadata"]
     own = meta.get("labels") or {}
-    is_scheduler = meta["namespace"] == DEFAULT_NAMESPACE and CRON_LABEL in own
-    return (namespace == DEFAULT_NAMESPACE or not is_scheduler) and labels.fits(own)
+    is_scheduler = meta["namespace"] == scheduler_namespace() and CRON_LABEL in own
+    return (namespace == scheduler_namespace() or not is_scheduler) and labels.fits(own)
 
 
 def _place(workflow: Object) -> tuple[str, str]:
@@ -140,14 +139,15 @@ def _place(workflow: Object) -> tuple[str, str]:
 
 def _lives(store: ObjectStore, workflow: Object, pods: Iterable[Object]) -> tuple[JobLife, ...]:
     """The jobs of a Workflow; a job whose engine has not looked yet counts as queued."""
-    return tuple(_with_files(life, home_of(store)) for life in lives(workflow, pods)) or _unseen(workflow)
+    source = source_of(store, home_of(store))
+    return tuple(_with_ends(life, source) for life in lives(workflow, pods)) or _unseen(workflow)
 
 
-def _with_files(life: JobLife, home: Path | None) -> JobLife:
-    """A job with what its drivers left beside its checkpoints: where they ended, and why the last one failed."""
-    if home is None or life.phase == "Succeeded" or not life.segments:
+def _with_ends(life: JobLife, source: Source) -> JobLife:
+    """A job with what its drivers said at their ends: how far they had come, and why the last one failed."""
+    if life.phase == "Succeeded" or not life.segments:
         return life
-    ends = read_ends(job_folder(home, life))
+    ends = source.ends(life)
     epochs = [end.get("epoch") for end in ends.values()]
     done = max([life.done, *(round(epoch * UNITS_PER_EPOCH) for epoch in epochs if isinstance(epoch, int | float))])
     total = life.total or (round(epochs_of(life.asked) * UNITS_PER_EPOCH) if done else 0)

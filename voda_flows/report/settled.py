@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from typing import Any
 
 from voda_flows.local.memos import Memos
@@ -48,13 +48,18 @@ def text_of(workflow: Object, lives: Iterable[JobLife]) -> str:
         "metadata": {name: workflow["metadata"][name] for name in _METADATA if name in workflow["metadata"]},
         "status": {name: workflow["status"][name] for name in _STATUS if name in workflow["status"]},
     }
-    return json.dumps({"workflow": head, "lives": [asdict(life) for life in lives]}, separators=(",", ":"))
+    return json.dumps({"workflow": head, "lives": [asdict(_brief(life)) for life in lives]}, separators=(",", ":"))
 
 
 def read(text: str) -> tuple[Object, tuple[JobLife, ...]]:
     """The Workflow's head and its jobs."""
     found = json.loads(text)
     return found["workflow"], tuple(map(_life, found["lives"]))
+
+
+def _brief(life: JobLife) -> JobLife:
+    """A job without what its checkpoint steps told: in local mode, the only one with memos, there are the files."""
+    return replace(life, segments=tuple(replace(segment, record="") for segment in life.segments))
 
 
 def _life(row: dict[str, Any]) -> JobLife:
