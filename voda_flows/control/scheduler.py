@@ -23,7 +23,7 @@ from scheduler_core.cycle import run_cycle
 from scheduler_core.errors import Conflict, InvalidValue, VodaError
 from scheduler_core.model.decision import CycleResult
 from scheduler_core.model.params import Params
-from voda_flows.config import DEFAULT_NAMESPACE, NAMESPACE_VARIABLE, Settings
+from voda_flows.config import DEFAULT_NAMESPACE, Settings, scheduler_namespace
 from voda_flows.control.decider import ProcessDecider
 from voda_flows.control.enforce import StoreEnforcer
 from voda_flows.control.lease import POD, Lease
@@ -298,7 +298,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         life_s = 0.0 if options.once else end_before_tick(time.time(), lifetime_s(options.life))
         place = Place(
-            namespace=os.environ.get(NAMESPACE_VARIABLE) or DEFAULT_NAMESPACE,
+            namespace=scheduler_namespace(),
             identity=identity,
             records=records_folder(os.environ),
             metrics=metrics_file(os.environ),
