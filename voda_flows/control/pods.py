@@ -13,8 +13,6 @@ from scheduler_core.model.job import WorkerPhase
 from voda_flows.objects import HOSTNAME_LABEL, POD_ENDED, WORKFLOW_LABEL, Object, num_gpus, phase_of, seconds
 
 ALLOCATION = "voda.dev/allocation"
-#: The driver's HTTP server listens here on the pod's own address.
-DRIVER_PORT = 7071
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)

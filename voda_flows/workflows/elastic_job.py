@@ -42,7 +42,15 @@ NODE_LOSS_S = 10
 GRACE_S = 60
 #: Tries of a checkpoint step whose pod was lost; a step that failed by itself (exit code 1) has said that its job has.
 CHECKPOINT_TRIES = 5
-STATE_FILE = "/tmp/voda-state"  # noqa: S108 -- a path in the checkpoint pod's own file system
+#: What the checkpoint step says, and what stands for it where its pod was lost before it could.
+CHECKPOINT_OUTPUTS = {
+    "state": "lost",
+    "why": "the checkpoint step was lost",
+    "metric": "unknown",
+    "resizes": "unknown",
+    "gpu-seconds": "unknown",
+    "record": "{}",
+}
 
 _WORKER_INPUTS = ("segment", "image", "volume", "job-name", "service-account", "workdir", "command", "warm")
 _DRIVER_INPUTS = (
@@ -279,11 +287,15 @@ def _driver() -> Container:
 
 
 def _checkpoint() -> Container:
-    state = Parameter(name="state", value_from=m.ValueFrom(path=STATE_FILE, default="lost"))
+    files = {name: f"/tmp/voda-{name}" for name in CHECKPOINT_OUTPUTS}  # noqa: S108 -- in the pod's own file system
+    said = [
+        Parameter(name=name, value_from=m.ValueFrom(path=files[name], default=default))
+        for name, default in CHECKPOINT_OUTPUTS.items()
+    ]
     return Container(
         name="checkpoint",
         inputs=_inputs(*_CHECKPOINT_INPUTS, "status"),
-        outputs=[state],
+        outputs=said,
         labels=_labels("checkpoint"),
         service_account_name=_input("service-account"),
         image=_input("image"),
@@ -292,7 +304,7 @@ def _checkpoint() -> Container:
             *_identity_env(),
             Env(name="VODA_DRIVER_STATUS", value=_input("status")),
             Env(name="VODA_RETRY_LIMIT", value=_input("retry-limit")),
-            Env(name="VODA_STATE_FILE", value=STATE_FILE),
+            Env(name="VODA_OUTPUTS", value=" ".join(f"{name}={path}" for name, path in files.items())),
         ],
         volumes=[_claim()],
         tolerations=_node_loss_tolerations(),
