@@ -30,8 +30,8 @@ WORDS = {"and": "&&", "or": "||", "not": "!", "in": "in"}
 KINDS = {"number": "NUMERIC", "text": "STRING", "name": "VARIABLE"}
 """What Argo calls values of a condition."""
 PRECEDENCE: Mapping[str, int] = {
-    "||": 1, "&&": 2, "==": 3, "!=": 3, "in": 4, "<": 4, "<=": 4, ">": 4, ">=": 4, "+": 5, "-": 5, "*": 6, "/": 6, "%": 6,
-    "**": 7,
+    "||": 1, "&&": 2, "==": 3, "!=": 3, "in": 4, "<": 4, "<=": 4, ">": 4, ">=": 4, "+": 5, "-": 5, "*": 6, "/": 6,
+    "%": 6, "**": 7,
 }  # fmt: skip
 
 CHAINS: Mapping[str, bool] = {"&&": False, "||": True}
@@ -129,8 +129,6 @@ def compute(tree: Expression, lookup: Callable[[str], Any]) -> Any:  # noqa: ANN
         decides = CHAINS[tree.kind]
         return decides if any(_truth(compute(part, lookup)) == decides for part in tree.parts) else not decides
     first = compute(tree.parts[0], lookup)
-    if tree.kind == "in":
-        return any(_binary("==", first, compute(part, lookup)) for part in tree.parts[1:])
     if tree.kind == "?:":
         return compute(tree.parts[1 if _truth(first) else 2], lookup)
     return _operation(tree.kind, first, *(compute(part, lookup) for part in tree.parts[1:]))
@@ -148,6 +146,8 @@ def names(tree: Expression) -> tuple[str, ...]:
 
 
 def _operation(sign: str, *values: Any) -> Any:  # noqa: ANN401 - an expression has any type
+    if sign == "in":
+        return any(_binary("==", values[0], other) for other in values[1:])
     if len(values) == 1:
         return not _truth(values[0]) if sign == "!" else -_number(values[0])
     return _binary(sign, *values)

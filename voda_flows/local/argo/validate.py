@@ -24,11 +24,11 @@ from voda_flows.local.argo.podpatch import patched
 from voda_flows.local.argo.retry import POLICIES
 from voda_flows.local.argo.run import POD_KINDS, kind_of
 from voda_flows.local.argo.schema import check_fields, check_pod_spec
+from voda_flows.local.argo.scope import described
 from voda_flows.local.argo.substitute import tags_within
 from voda_flows.local.argo.templates import NAMESPACED, Templates, TemplateSource, effective_spec
 from voda_flows.local.argo.unsupported import Unsupported
 from voda_flows.objects import Object
-
 
 QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|{{.*?}}")
 PATTERN = re.compile(r"=~|!~")
@@ -87,7 +87,8 @@ class _Check:
         self._calls: dict[Template, list[Calling]] = {}
         self._templates = Templates(workflow, spec, source, {})
         self._arguments: list[Object] = (spec.get("arguments") or {}).get("parameters") or []
-        self._global = workflow_names(workflow, self._arguments)
+        whole = {**workflow, "metadata": described(workflow["metadata"], spec)}
+        self._global = workflow_names(whole, self._arguments)
         self._seen: set[tuple[str, str]] = set()
 
     def run(self) -> None:
