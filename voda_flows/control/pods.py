@@ -18,8 +18,6 @@ ALLOCATION = "voda.dev/allocation"
 _PREPARING = (None, "", "ContainerCreating", "PodInitializing")
 #: Characters of why a pod waits.
 _WHY = 300
-#: The driver's HTTP server listens here on the pod's own address.
-DRIVER_PORT = 7071
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)

@@ -198,6 +198,26 @@ class Api:
 
         return self._write(request, asked, is_done)
 
+    def ask_pod(self, key: tuple[str, str], port: int, path: str, limit_s: float) -> Object | None:
+        """One GET of a pod's own HTTP server, through the API server; tried once.
+
+        Args:
+            key: Namespace and name of the pod.
+            port: Where it listens.
+            path: Path of the resource there.
+            limit_s: How long the answer may take, seconds.
+
+        Returns:
+            The JSON object that it answered; None where nobody answers in time, or one may not ask.
+        """
+        place = f"{resource_of('Pod').path(Key('Pod', *key))}:{port}/proxy/{path}"
+        try:
+            answer = self._transport.send(Request(path=place, limit_s=limit_s))
+        except (NotSent, AnswerLost):
+            return None
+        found = answer.document() if answer.status == HTTPStatus.OK else None
+        return found if isinstance(found, dict) else None
+
     def close(self) -> None:
         """Let go of connections."""
         self._transport.close()

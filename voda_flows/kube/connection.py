@@ -108,7 +108,7 @@ class HttpTransport:
 
     def send(self, request: Request) -> Answer:
         """See ``Transport.send``."""
-        got = self._request(request, ANSWER_S)
+        got = self._request(request, ANSWER_S if request.limit_s is None else request.limit_s)
         try:
             return _answer(got, got.data)
         except (fault.HTTPError, OSError) as lost:
@@ -144,6 +144,10 @@ class HttpTransport:
             if any(isinstance(one, ssl.SSLCertVerificationError) for one in (*wrong.args, wrong.__cause__)):
                 raise self._untrusted(wrong) from wrong
             raise AnswerLost(_words(wrong)) from wrong  # cut off, perhaps after it was sent
+        except (
+            fault.ReadTimeoutError
+        ) as silent:  # one of the errors of pools, whose others come before anything is sent
+            raise AnswerLost(_words(silent)) from silent
         except (fault.NewConnectionError, fault.ConnectTimeoutError, fault.ProxyError, fault.PoolError) as refused:
             raise NotSent(_words(refused)) from refused
         except (fault.HTTPError, OSError) as lost:

@@ -43,7 +43,15 @@ NODE_LOSS_S = 10
 GRACE_S = 60
 #: Tries of a checkpoint step whose pod was lost; a step that failed by itself (exit code 1) has said that its job has.
 CHECKPOINT_TRIES = 5
-STATE_FILE = "/tmp/voda-state"  # noqa: S108 -- a path in the checkpoint pod's own file system
+#: What the checkpoint step says, and what stands for it where its pod was lost before it could.
+CHECKPOINT_OUTPUTS = {
+    "state": "lost",
+    "why": "the checkpoint step was lost",
+    "metric": "unknown",
+    "resizes": "unknown",
+    "gpu-seconds": "unknown",
+    "record": "{}",
+}
 
 _WORKER_INPUTS = (
     *("segment", "image", "volume", "job-name", "service-account", "workdir", "command", "warm"),
@@ -125,11 +133,13 @@ def _small() -> Resources:
     return Resources(cpu_request="100m", memory_request="256Mi")
 
 
-def _node_loss_tolerations() -> list[m.Toleration]:
+def _tolerations() -> list[m.Toleration]:
+    """A lost node is not waited for, and GPU nodes take all pods of a job: a cluster may have no others."""
     keys = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
-    return [
+    node_loss = [
         m.Toleration(key=key, operator="Exists", effect="NoExecute", toleration_seconds=NODE_LOSS_S) for key in keys
     ]
+    return [*node_loss, m.Toleration(key="nvidia.com/gpu", operator="Exists")]
 
 
 def _asked() -> list[Parameter]:
@@ -263,7 +273,7 @@ def _worker() -> Container:
         readiness_probe=m.Probe(
             tcp_socket=m.TCPSocketAction(port=m.IntOrString(AGENT_PORT)), period_seconds=1, failure_threshold=3
         ),
-        tolerations=[*_node_loss_tolerations(), m.Toleration(key="nvidia.com/gpu", operator="Exists")],
+        tolerations=_tolerations(),
         pod_spec_patch=json.dumps(place),
     )
 
@@ -290,18 +300,22 @@ def _driver() -> Container:
             Env(name="VODA_RESTART_LIMIT", value=_input("restart-limit")),
         ],
         volumes=[_claim(), _key(), DownwardAPIVolume(name="podinfo", items=[document], mount_path="/podinfo")],
+        tolerations=_tolerations(),
         resources=_small(),
-        tolerations=_node_loss_tolerations(),
         pod_spec_patch=json.dumps({"terminationGracePeriodSeconds": GRACE_S}),
     )
 
 
 def _checkpoint() -> Container:
-    state = Parameter(name="state", value_from=m.ValueFrom(path=STATE_FILE, default="lost"))
+    files = {name: f"/tmp/voda-{name}" for name in CHECKPOINT_OUTPUTS}  # noqa: S108 -- in the pod's own file system
+    said = [
+        Parameter(name=name, value_from=m.ValueFrom(path=files[name], default=default))
+        for name, default in CHECKPOINT_OUTPUTS.items()
+    ]
     return Container(
         name="checkpoint",
         inputs=_inputs(*_CHECKPOINT_INPUTS, "status"),
-        outputs=[state],
+        outputs=said,
         labels=_labels("checkpoint"),
         service_account_name=_input("service-account"),
         image=_input("image"),
@@ -310,11 +324,11 @@ def _checkpoint() -> Container:
             *_identity_env(),
             Env(name="VODA_DRIVER_STATUS", value=_input("status")),
             Env(name="VODA_RETRY_LIMIT", value=_input("retry-limit")),
-            Env(name="VODA_STATE_FILE", value=STATE_FILE),
+            Env(name="VODA_OUTPUTS", value=" ".join(f"{name}={path}" for name, path in files.items())),
         ],
         volumes=[_claim()],
+        tolerations=_tolerations(),
         resources=_small(),
-        tolerations=_node_loss_tolerations(),
         retry_strategy=RetryStrategy(
             limit=str(CHECKPOINT_TRIES), retry_policy="Always", expression="lastRetry.exitCode != '1'"
         ),

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 #: Name of the WorkflowTemplate, and of the template in it that is one training job.
 JOB_TEMPLATE = "voda-elastic-job"
 JOB_ENTRYPOINT = "job"
+#: Where drivers answer, on their pods' own addresses (docs/contracts.md, section 5).
+DRIVER_PORT = 7071
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -77,6 +77,15 @@ def test_templates_and_steps_have_the_names_of_the_contract() -> None:
     }
 
 
+def test_a_jobs_pods_can_be_where_all_nodes_have_gpus() -> None:
+    """GPU nodes are tainted against pods that do not say so: driver and checkpoint step must have a place too."""
+    pods = [template for template in w.to_dict()["spec"]["templates"] if "container" in template]
+    tolerated = {template["name"]: [row["key"] for row in template["tolerations"]] for template in pods}
+    keys = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable", "nvidia.com/gpu"]
+
+    assert tolerated == dict.fromkeys(("worker", "driver", "checkpoint"), keys)
+
+
 def test_every_input_is_used_and_given() -> None:
     """Argo fails a node for an input that nobody gives, and drops an argument that nobody takes."""
     templates = {template["name"]: template for template in w.to_dict()["spec"]["templates"]}
