@@ -70,6 +70,17 @@ def strangers(made: Installation, **gpus_by_node: int) -> Iterator[None]:
             made.cluster.api.wait_until_gone(PODS, name, LIMIT_S)
 
 
+@contextlib.contextmanager
+def closed(installed: Installation, node: str, *, by_taint: bool = False) -> Iterator[None]:
+    """A node that takes nothing new."""
+    taint = "maintenance=soon:NoSchedule"
+    kubectl(installed, *(("taint", "node", node, taint) if by_taint else ("cordon", node)))
+    try:
+        yield
+    finally:
+        kubectl(installed, *(("taint", "node", node, f"{taint}-") if by_taint else ("uncordon", node)))
+
+
 def holders(made: Installation, workflow: str) -> list[str]:
     """Pods of a Workflow that are on a node and hold GPUs there, ended ones not."""
     return [
