@@ -14,7 +14,7 @@ from typing import Any
 from scheduler_core.errors import InvalidValue
 from voda_flows.local.argo.names import go_json, text
 from voda_flows.local.argo.nodes import is_failed
-from voda_flows.local.argo.substitute import replace
+from voda_flows.local.argo.substitute import OPENING, replace
 from voda_flows.objects import Object, parse_time
 
 NODE_FIELDS = {"id": "id", "startedAt": "startedAt", "finishedAt": "finishedAt", "status": "phase", "ip": "podIP",
@@ -81,12 +81,14 @@ def template_outputs(template: Object, variables: Mapping[str, str]) -> Object |
 
 def _taken(declared: Object, variables: Mapping[str, str]) -> str:
     source = declared.get("valueFrom") or {}
-    value = replace(text(source.get("parameter", "")), variables)
-    if "parameter" in source and "{{" not in value:
+    asked = text(source.get("parameter", "")).strip()
+    inside = asked.removeprefix("{{").removesuffix("}}").strip()
+    value = asked if OPENING in inside else replace(asked, variables)  # one reference, or one expression
+    if "parameter" in source and OPENING not in value:
         return value
     if "default" in source:
         return text(source["default"])
-    raise InvalidValue(f"output parameter '{declared['name']}': unable to resolve {source.get('parameter')}")
+    raise InvalidValue(f'Unable to resolve: "{inside}"')
 
 
 def suspended_outputs(template: Object) -> Object | None:
@@ -116,6 +118,13 @@ def _default(parameter: Object) -> Object:
             f"raw output parameter '{parameter['name']}' has not been set and does not have a default value"
         )
     return {"name": parameter["name"], "value": text(source["default"])}
+
+
+def described(metadata: Object, spec: Object) -> Object:
+    """A Workflow's metadata with what its spec adds to them (``workflowMetadata``); its own go before."""
+    added = spec.get("workflowMetadata") or {}
+    parts = {kind: {**(added.get(kind) or {}), **(metadata.get(kind) or {})} for kind in ("labels", "annotations")}
+    return {**metadata, **{kind: part for kind, part in parts.items() if part}}
 
 
 def workflow_variables(workflow: Object, arguments: Sequence[Object]) -> dict[str, str]:
