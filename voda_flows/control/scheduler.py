@@ -33,6 +33,7 @@ from voda_flows.control.records import Records, records_folder
 from voda_flows.control.reports import Reports
 from voda_flows.control.settings import SettingsSource
 from voda_flows.control.targets import StoredTarget
+from voda_flows.control.why import Why
 from voda_flows.store import ObjectStore
 from voda_flows.worlds import open_store
 
@@ -217,10 +218,11 @@ class Scheduler:
     def _wire(self, settings: Settings) -> _Parts:
         self._decider.limit_s = settings.policy_limit_s
         observer = StoreObserver(self._store, settings, self._reports)
+        why = Why(observer.name_of)
         return _Parts(
             observer=observer,
-            enforcer=StoreEnforcer(self._store, observer),
-            targets=StoredTarget(self._store, self._place.namespace, self._lease),
+            enforcer=StoreEnforcer(self._store, observer, why=why.of),
+            targets=StoredTarget(self._store, self._place.namespace, self._lease, why.decided),
             records=Records(self._store, settings, self._place.records, self._lease),
             params=Params(
                 policy=settings.policy,

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scheduler_core.errors import InvalidValue
+from voda_flows.local.argo.expressions import evaluate
 from voda_flows.local.argo.names import go_json, text
 from voda_flows.local.argo.nodes import is_failed
 from voda_flows.local.argo.substitute import replace
@@ -81,12 +82,24 @@ def template_outputs(template: Object, variables: Mapping[str, str]) -> Object |
 
 def _taken(declared: Object, variables: Mapping[str, str]) -> str:
     source = declared.get("valueFrom") or {}
-    value = replace(text(source.get("parameter", "")), variables)
-    if "parameter" in source and "{{" not in value:
+    value = _resolved(source, variables)
+    if value is not None:
         return value
     if "default" in source:
         return text(source["default"])
-    raise InvalidValue(f"output parameter '{declared['name']}': unable to resolve {source.get('parameter')}")
+    asked = source.get("expression") or source.get("parameter")
+    raise InvalidValue(f"output parameter '{declared['name']}': unable to resolve {asked}")
+
+
+def _resolved(source: Object, variables: Mapping[str, str]) -> str | None:
+    """What an output is taken from; None where that is not there."""
+    if "expression" in source:
+        try:
+            return text(evaluate(source["expression"], variables))
+        except InvalidValue:
+            return None
+    value = replace(text(source.get("parameter", "")), variables)
+    return value if "parameter" in source and "{{" not in value else None
 
 
 def suspended_outputs(template: Object) -> Object | None:
