@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING
 
 from scheduler_core.errors import InvalidValue, VodaError
 from voda_flows.local.store import LocalStore
+from voda_flows.local.world import LocalWorld
 from voda_flows.store import ObjectStore
+from voda_flows.world import World
 
 if TYPE_CHECKING:
     from voda_flows.kube.api import Api
@@ -70,7 +72,7 @@ def open_local(home: Path | str | None = None) -> LocalStore:
     if is_cluster():
         raise VodaError(
             f"expected local mode, which this command is for, {WORLD_VARIABLE} asks for a cluster\n"
-            f"unset {WORLD_VARIABLE} to work on this machine; for a cluster's jobs use kubectl or argo"
+            f"unset {WORLD_VARIABLE} to work on this machine"
         )
     return LocalStore(home_folder(home))
 
@@ -78,6 +80,24 @@ def open_local(home: Path | str | None = None) -> LocalStore:
 def home_of(store: ObjectStore) -> Path | None:
     """Folder of local mode's state where a store is local mode's; None where it is a cluster's."""
     return store.home if isinstance(store, LocalStore) else None
+
+
+def open_world(home: Path, cluster: Cluster | None, namespace: str | None = "") -> World:
+    """The world that the command line works in; nothing is asked of it yet.
+
+    Args:
+        home: Folder of local mode's state.
+        cluster: A cluster that was named; None for local mode, unless the environment asks for a cluster.
+        namespace: Whose objects are meant: empty for those of the world's own choice, None for all.
+
+    Raises:
+        VodaError: There is no such cluster, or the package for it is not installed; says what to do.
+    """
+    if cluster is None and not is_cluster():
+        return LocalWorld(home)
+    with _extra():
+        from voda_flows.kube.world import open_kube_world  # noqa: PLC0415
+    return open_kube_world(cluster, namespace)
 
 
 def open_cluster(

@@ -8,8 +8,10 @@ from pathlib import Path
 import click
 
 from voda_flows.cli import columns, output, screen
+from voda_flows.cli.options import local_only
 from voda_flows.cli.verbs import verb
 from voda_flows.demo import run as demo
+from voda_flows.local.world import LocalWorld
 from voda_flows.report import table
 
 
@@ -25,6 +27,7 @@ from voda_flows.report import table
     help="Where state, report and record go.",
 )
 @click.option("--keep", is_flag=True, help="Keep state and logs for `voda --home FOLDER/home`.")
+@local_only
 @click.pass_context
 def command(context: click.Context, /, folder: Path, *, keep: bool) -> None:
     """Watch five real training jobs share two nodes with two slots each: growing, shrinking, preempted, resumed.
@@ -39,7 +42,7 @@ def command(context: click.Context, /, folder: Path, *, keep: bool) -> None:
     try:
         store = demo.start(home)
         director = demo.Director(store=store, root=root)
-        screen.watch(store, demo.NAMESPACE, until=director.act, note=lambda: director.note)
+        screen.watch(LocalWorld(home), demo.NAMESPACE, until=director.act, note=lambda: director.note)
         outcome = demo.conclude(store, folder)
         _show(outcome, home)
         good = outcome.holds

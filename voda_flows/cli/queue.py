@@ -6,8 +6,8 @@ import click
 
 from voda_flows.cli import columns, output, snapshot
 from voda_flows.cli.options import Shared, shared_options
+from voda_flows.cli.snapshot import settings_of
 from voda_flows.cli.verbs import verb
-from voda_flows.control.settings import settings
 from voda_flows.objects import Object
 from voda_flows.report.lives import JobLife
 from voda_flows.report.times import short, text
@@ -20,9 +20,8 @@ from voda_flows.report.times import short, text
 @shared_options(many=True)
 def command(shared: Shared) -> None:
     """List waiting jobs: priority class first, then who came first."""
-    store = shared.store()
-    now = snapshot.take(store, shared.namespace)
-    waiting = snapshot.in_order(now.lives, settings(store))
+    now = snapshot.take(shared.world, shared.namespace)
+    waiting = snapshot.in_order(now.lives, settings_of(shared.world))
     if shared.output == "name":
         for life in waiting:
             click.echo(life.label)

@@ -17,6 +17,7 @@ from functools import lru_cache
 from typing import Any
 
 from scheduler_core.errors import InvalidValue
+from voda_flows.local.argo.unsupported import Unsupported
 
 TOKEN = re.compile(
     r"\s*(?:(?P<number>\d+(?:\.\d+)?)|(?P<text>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
@@ -277,7 +278,7 @@ class _Parser:
     def call(self, word: str) -> Expression:
         if word not in FUNCTIONS:
             known = ", ".join(sorted(FUNCTIONS))
-            raise InvalidValue(f"function {word}: not supported in local mode (known: {known})")
+            raise Unsupported(f"function {word}: not supported in local mode (known: {known})")
         self.take("(")
         argument = self.ternary()
         self.take(")")

@@ -25,6 +25,7 @@ from voda_flows.local.argo.run import POD_KINDS, kind_of
 from voda_flows.local.argo.schema import check_fields, check_pod_spec
 from voda_flows.local.argo.substitute import tags_within
 from voda_flows.local.argo.templates import NAMESPACED, Templates, TemplateSource, effective_spec
+from voda_flows.local.argo.unsupported import Unsupported
 from voda_flows.objects import Object
 
 
@@ -329,7 +330,7 @@ def _check_leaf(template: Object, kind: str, where: str) -> None:
         return
     if kind in POD_KINDS:
         if not template[kind].get("command"):
-            raise InvalidValue(
+            raise Unsupported(
                 f"{where}.{kind}.command: expected a command; local mode has no image to take one from", path=kind
             )
         _check_outputs(template, ("path",), where)
