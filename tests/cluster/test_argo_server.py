@@ -60,7 +60,9 @@ def test_output_is_followed_and_a_workflow_stopped(line: CommandLine) -> None:
     """`submit --log` shows lines as they come; `stop` ends it."""
     said = line.voda("submit", line.write("short", line.pod("say", "echo one; sleep 1; echo two")), "--log")
     line.voda("submit", line.write("endless", line.pod("wait", "trap 'exit 1' TERM; sleep 600 & wait")))
-    line.until("endless", lambda body: any(node["phase"] == "Running" for node in body["status"]["nodes"].values()))
+    line.until(
+        "endless", lambda body: any(node["phase"] == "Running" for node in (body["status"].get("nodes") or {}).values())
+    )
 
     stopped = line.voda("stop", "endless", "--wait")
 

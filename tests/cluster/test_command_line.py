@@ -54,7 +54,7 @@ def prepare(cluster: Cluster, namespace: str) -> None:
 
 def nodes(workflow: Object) -> dict[str, str]:
     """Phases of a Workflow's nodes by what they are called."""
-    return {node["displayName"]: node["phase"] for node in workflow["status"]["nodes"].values()}
+    return {node["displayName"]: node["phase"] for node in (workflow["status"].get("nodes") or {}).values()}
 
 
 def test_a_workflow_is_submitted_seen_and_read(line: CommandLine) -> None:

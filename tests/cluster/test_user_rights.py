@@ -115,7 +115,9 @@ def fill(line: CommandLine) -> None:
     for body in ({**template, "metadata": {"name": template["metadata"]["name"]}}, document("queued"), cron):
         said = line.voda("submit", line.write_document(body))
         assert said.code == 0, said.err
-    line.until("queued", lambda body: any(node["type"] == "Suspend" for node in body["status"]["nodes"].values()))
+    line.until(
+        "queued", lambda body: any(node["type"] == "Suspend" for node in (body["status"].get("nodes") or {}).values())
+    )
     assert [line.wait(name) for name in ("good", "bad")] == ["Succeeded", "Failed"]
 
 

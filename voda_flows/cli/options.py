@@ -103,14 +103,19 @@ def home_option(command: _Command) -> _Command:
 
 
 def cluster_options(command: _Command) -> _Command:
-    """``--context``, ``--kubeconfig`` and ``--argo-server``: naming one chooses the cluster."""
+    """``--context`` and ``--kubeconfig``: naming one chooses the cluster."""
     for name, metavar, said in (
         ("--context", "NAME", "Work on the cluster of this context.  [default: local mode]"),
         ("--kubeconfig", "FILE", "Work on the cluster of this kubeconfig."),
-        ("--argo-server", "HOST:PORT", "Go through this argo-server, with the token in ARGO_TOKEN."),
     ):
         command = click.option(name, default="", metavar=metavar, help=said)(command)
     return command
+
+
+def argo_server_option(command: _Command) -> _Command:
+    """``--argo-server``: a way into a cluster."""
+    said = "Go through this argo-server, with the token in ARGO_TOKEN."
+    return click.option("--argo-server", default="", metavar="HOST:PORT", help=said)(command)
 
 
 def cluster_of(options: dict[str, Any]) -> Cluster | None:
@@ -248,4 +253,4 @@ def _options(*, many: bool, output: bool, filters: bool) -> list[Callable[[Any],
         )
     if output:
         chosen.append(click.option("-o", "--output", type=click.Choice(FORMATS), help="How to print the result."))
-    return [*chosen, home_option, cluster_options]
+    return [*chosen, home_option, argo_server_option, cluster_options]

@@ -99,11 +99,16 @@ def apply(store: ObjectStore, document: Object) -> tuple[Object, str]:
         return store.create(document), "created"
     except Conflict:
         found = store.get(document["kind"], meta["namespace"], meta["name"])
-        changed = copy.deepcopy(document)
-        changed["metadata"]["resourceVersion"] = found["metadata"]["resourceVersion"]
+        changed = {**copy.deepcopy(document), "metadata": _metadata(found["metadata"], meta)}
         stored = store.replace({**changed, **({"status": found["status"]} if "status" in found else {})})
         same = stored["metadata"]["resourceVersion"] == found["metadata"]["resourceVersion"]
         return stored, "unchanged" if same else "configured"
+
+
+def _metadata(found: Object, wanted: Object) -> Object:
+    """An object's metadata with what a document says of it: labels and annotations of others stay."""
+    both = {name: {**(found.get(name) or {}), **(wanted.get(name) or {})} for name in ("labels", "annotations")}
+    return {**found, **wanted, **{name: rows for name, rows in both.items() if rows}}
 
 
 def _without_nulls(document: Object) -> Object:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.cli.test_submit import CRON
 from tests.unit.cli.world import World
 from voda_flows.objects import Object
 
@@ -36,7 +37,7 @@ def test_two_worlds_are_a_usage_error(world: World, words: tuple[str, ...]) -> N
     assert (said.code, "expected one" in said.err) == (2, True), said.err
 
 
-@pytest.mark.parametrize("verb", ["up", "down", "demo"])
+@pytest.mark.parametrize("verb", ["up", "down"])
 @pytest.mark.parametrize("words", [("--context", "one"), ("--kubeconfig", "f"), ("--argo-server", "a:1")])
 def test_what_is_for_this_machine_says_so(world: World, verb: str, words: tuple[str, ...]) -> None:
     """Before it does anything."""
@@ -47,7 +48,7 @@ def test_what_is_for_this_machine_says_so(world: World, verb: str, words: tuple[
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("verb", ["up", "down", "demo"])
+@pytest.mark.parametrize("verb", ["up", "down"])
 def test_and_so_it_does_where_the_environment_asks_for_a_cluster(
     world: World, verb: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,3 +106,17 @@ def pod(name: str, gpus: int, born: str, **metadata: object) -> Object:
         "spec": {"nodeName": "n0", "containers": [{"name": "main", "resources": {"limits": limits}}]},
         "status": {"phase": "Running"},
     }
+
+
+def test_labels_and_annotations_of_others_stay_when_a_document_is_submitted_again(world: World, tmp_path: Path) -> None:
+    """A controller notes things on a schedule; what the document itself says goes before it."""
+    path = tmp_path / "cron.yaml"
+    path.write_text(CRON, encoding="utf-8")
+    assert world.voda("submit", str(path)).out == "nightly created\n"
+    noted = {"metadata": {"annotations": {"cronworkflows.argoproj.io/last-used-schedule": "0 3 * * *"}}}
+    before = world.store.merge_patch("CronWorkflow", "default", "nightly", noted)
+
+    said = world.voda("submit", str(path))
+
+    assert (said.code, said.out) == (0, "nightly unchanged\n"), said.err
+    assert world.store.get("CronWorkflow", "default", "nightly") == before
