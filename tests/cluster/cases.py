@@ -11,13 +11,16 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from scheduler_core.errors import NotFound
 from tests.cluster import programs
 from tests.cluster.faults import ClusterError
 from tests.cluster.installed import LIMIT_S, NAMESPACE, Installation
 from tests.cluster.places import REPOSITORY
 from tests.cluster.trial import PODS, pod
+from voda_flows.control.explain import explain
 from voda_flows.control.pods import gpus as gpus_of
 from voda_flows.control.pods import has_ended, is_leaving
+from voda_flows.control.settings import SettingsSource
 from voda_flows.objects import WORKFLOW_LABEL, Key, Object
 from voda_flows.workflows.tree import Tree, tree
 
@@ -123,6 +126,16 @@ def queued_again(made: Installation, workflow: str, segment: int) -> None:
         ClusterError: It never does.
     """
     made.until_life(workflow, lambda life: life.phase == "Queued" and life.segments[-1].number == segment)
+
+
+def explained(made: Installation, workflow: str) -> str:
+    """What ``voda explain`` says of a job; nothing before it has reached the queue and after its end."""
+    settings = SettingsSource(made.store, NAMESPACE).changed()
+    assert settings is not None
+    try:
+        return "\n".join(explain(made.store, settings, workflow, namespace=NAMESPACE))
+    except NotFound:
+        return ""
 
 
 def nodes(made: Installation, workflow: str) -> Tree:

@@ -7,11 +7,9 @@ import signal
 
 import pytest
 
-from tests.cluster.cases import LIFE, SAMPLES, argo, closed, nodes, queued_again, root, strangers
+from tests.cluster.cases import LIFE, SAMPLES, argo, closed, explained, nodes, queued_again, root, strangers
 from tests.cluster.installed import NAMESPACE, SETTINGS, Installation
 from tests.e2e.job_record import epochs
-from voda_flows.control.explain import explain
-from voda_flows.control.settings import SettingsSource
 from voda_flows.objects import Object, phase_of
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
@@ -22,13 +20,6 @@ QUICKLY = {**SETTINGS, "start_limit_s": "10"}
 def messages(installed: Installation, workflow: str) -> str:
     """What its nodes say."""
     return "\n".join(str(node["message"]) for node in nodes(installed, workflow).nodes.values() if node.get("message"))
-
-
-def explained(installed: Installation, workflow: str) -> str:
-    """What ``voda explain`` says of a job."""
-    settings = SettingsSource(installed.store, NAMESPACE).changed()
-    assert settings is not None
-    return "\n".join(explain(installed.store, settings, workflow, namespace=NAMESPACE))
 
 
 def test_requests_that_cannot_work_are_refused_at_the_gate(installed: Installation) -> None:

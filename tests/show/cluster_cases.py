@@ -7,14 +7,12 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from tests.cluster.cases import argo, freed_after_s, kubectl, root, trains
+from tests.cluster.cases import argo, explained, freed_after_s, kubectl, root, trains
 from tests.cluster.installed import NAMESPACE, Installation, install, uninstall
 from tests.cluster.places import REPOSITORY
 from tests.e2e.job_record import epochs, loss
 from tests.show.registry import Row, at_most, exactly, figure, information
 from tests.show.shared_cluster import only
-from voda_flows.control.explain import explain
-from voda_flows.control.settings import SettingsSource
 from voda_flows.objects import phase_of
 
 DEEDS, DEEDS_QUICK = 5, 1
@@ -142,14 +140,8 @@ def _pinned(job: Driven) -> Iterator[Row]:
     made = job.made
     made.configure(**made.settings, segments_limit="1")
     rival = made.job("rival-last", LIFE, min_gpus="2", max_gpus="2", priority="high")
-    settings = SettingsSource(made.store, NAMESPACE).changed()
-    assert settings is not None
-
-    def said(name: str) -> str:
-        return "\n".join(explain(made.store, settings, name, namespace=NAMESPACE))
-
-    job.until(lambda: "waits for 2 GPUs" in said(rival), f"{rival} to wait")
+    job.until(lambda: "waits for 2 GPUs" in explained(made, rival), f"{rival} to wait")
     yield exactly("resizes: with its budget used up it keeps its GPUs", job._is_whole(), True)
-    yield exactly("resizes: voda explain says that it is pinned", "It is pinned" in said(job.name), True)
+    yield exactly("resizes: voda explain says that it is pinned", "It is pinned" in explained(made, job.name), True)
     made.store.delete("Workflow", NAMESPACE, rival)
     assert phase_of(made.workflow(job.name)) == "Running"

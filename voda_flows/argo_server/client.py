@@ -1,7 +1,7 @@
 """Calls of an argo-server through the package ``argo-workflows``: raw documents in and out.
 
 The package is generated for Argo 3.7, and its models know no other fields: documents pass it by as plain values, in
-and out (docs/adr/0014). Its exceptions, and those of urllib3 under it, end here.
+and out (docs/adr/0015). Its exceptions, and those of urllib3 under it, end here.
 """
 
 from __future__ import annotations

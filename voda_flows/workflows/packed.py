@@ -40,20 +40,19 @@ def is_packed(workflow: Object) -> bool:
     return bool(status.get(PACKED)) and not status.get("nodes")
 
 
-def node_patch(workflow: Object, node: str, change: Object) -> Object:
-    """The merge-patch that changes one node; only for this very version of the Workflow where its nodes are packed.
+def nodes_patch(workflow: Object, changes: Mapping[str, Object]) -> Object:
+    """The merge-patch that changes some nodes; only for this very version of the Workflow where they are packed.
 
     Args:
         workflow: The Workflow.
-        node: The node's id.
-        change: What is different, as a merge-patch.
+        changes: What is different, as a merge-patch for each node's id.
 
     Raises:
         InvalidValue: The nodes are packed in a way that is not known.
     """
     if not is_packed(workflow):
-        return {"status": {"nodes": {node: change}}}
-    nodes = merge_patch(dict(nodes_of(workflow)), {node: change})
+        return {"status": {"nodes": dict(changes)}}
+    nodes = merge_patch(dict(nodes_of(workflow)), dict(changes))
     return {"status": {PACKED: pack(nodes)}}
 
 

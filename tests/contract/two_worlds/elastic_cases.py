@@ -29,7 +29,7 @@ PROGRAMS = {
     # Segment 1 has trouble with its volume once, which is no verdict; a driver that failed is one.
     "checkpoint": "test $VODA_SEGMENT != 1 || test {{retries}} -ge 1 || exit 3; "
                   "case $VODA_DRIVER_STATUS-$VODA_SEGMENT in Failed-*) exit 1;; Succeeded-0) state=resize;; "
-                  "Succeeded-*) state=done;; *) state=lost;; esac; printf $state > $VODA_STATE_FILE",
+                  "Succeeded-*) state=done;; *) state=lost;; esac; printf $state > {state}",
 }  # fmt: skip
 
 
@@ -38,7 +38,12 @@ def sleeping_template() -> Object:
     template: Object = yaml.safe_load((REPOSITORY / "templates" / f"{NAME}.yaml").read_text())
     for each in template["spec"]["templates"]:
         if each["name"] in PROGRAMS:
-            each["container"] |= {"command": ["sh", "-c", PROGRAMS[each["name"]]]}
+            paths = {
+                output["name"]: output["valueFrom"]["path"]
+                for output in (each.get("outputs") or {}).get("parameters", ())
+            }
+            program = PROGRAMS[each["name"]].replace("{state}", paths.get("state", ""))
+            each["container"] |= {"command": ["sh", "-c", program]}
             each["container"].pop("args", None)
     return template
 

@@ -193,7 +193,7 @@ SCRIPTS: Mapping[str, Script] = {
     "gate-without-an-output": _does("resume", running={"[0].g": "Running"}),
     "gates-resumed-beside-a-pod": _resumed_beside_a_pod,
     "suspended-with-a-pod": _suspended,
-    "retry-steps": _again,
+    "retried-steps": _again,
     "retry-a-graph": _again,
     "retry-nested": _again,
     "retry-below-a-fan": _again,

@@ -93,11 +93,12 @@ VALUE_FROM: Fields = {
 }
 PARAMETER: Fields = {"name": TEXT, "value": TEXT, "default": TEXT, "description": SCALAR, "enum": [TEXT],
                      "valueFrom": VALUE_FROM, "globalName": NO}  # fmt: skip
+OUTPUT: Fields = {**PARAMETER, "valueFrom": {**VALUE_FROM, "expression": TEXT}}
 #: What a list holds only under a name.
-NAMED = (ENV, VOLUME, PARAMETER)
+NAMED = (ENV, VOLUME, PARAMETER, OUTPUT)
 ARGUMENTS: Fields = {"parameters": [PARAMETER], "artifacts": NO}
 INPUTS: Fields = ARGUMENTS
-OUTPUTS: Fields = {"parameters": [PARAMETER], **_many(NO, "artifacts", "exitCode", "result")}
+OUTPUTS: Fields = {"parameters": [OUTPUT], **_many(NO, "artifacts", "exitCode", "result")}
 
 METADATA: Fields = {"labels": MAP, "annotations": MAP}
 TEMPLATE_REF: Fields = {"name": TEXT, "template": TEXT, "clusterScope": NO}

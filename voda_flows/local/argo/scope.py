@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scheduler_core.errors import InvalidValue
+from voda_flows.local.argo.expressions import evaluate
 from voda_flows.local.argo.names import go_json, text
 from voda_flows.local.argo.nodes import is_failed
 from voda_flows.local.argo.substitute import OPENING, replace
@@ -81,14 +82,29 @@ def template_outputs(template: Object, variables: Mapping[str, str]) -> Object |
 
 def _taken(declared: Object, variables: Mapping[str, str]) -> str:
     source = declared.get("valueFrom") or {}
-    asked = text(source.get("parameter", "")).strip()
-    inside = asked.removeprefix("{{").removesuffix("}}").strip()
-    value = asked if OPENING in inside else replace(asked, variables)  # one reference, or one expression
-    if "parameter" in source and OPENING not in value:
+    value = _resolved(source, variables)
+    if value is not None:
         return value
     if "default" in source:
         return text(source["default"])
-    raise InvalidValue(f'Unable to resolve: "{inside}"')
+    asked = text(source.get("expression") or source.get("parameter", "")).strip()
+    raise InvalidValue(f'Unable to resolve: "{_inside(asked)}"')
+
+
+def _resolved(source: Object, variables: Mapping[str, str]) -> str | None:
+    """What an output is taken from: an expression, or one reference; None where that is not there."""
+    if "expression" in source:
+        try:
+            return text(evaluate(source["expression"], variables))
+        except InvalidValue:
+            return None
+    asked = text(source.get("parameter", "")).strip()
+    value = asked if OPENING in _inside(asked) else replace(asked, variables)
+    return value if "parameter" in source and OPENING not in value else None
+
+
+def _inside(asked: str) -> str:
+    return asked.removeprefix("{{").removesuffix("}}").strip()
 
 
 def suspended_outputs(template: Object) -> Object | None:

@@ -198,7 +198,7 @@ class _Check:
                     target = self._enter(step, scope, f"{where}.steps[{index}].{step['name']} ")
                 self._noted(template, scope, step, target, path)
                 known |= step_names(f"steps.{step['name']}", step, target)
-        _check_outputs(template, "parameter", where)
+        _check_outputs(template, ("parameter", "expression"), where)
         with at("outputs.parameters"):
             check_tags(outputs_of(template), known, f"{where}.outputs")
 
@@ -227,7 +227,7 @@ class _Check:
             before = frozenset[str]().union(*(said[needed] for needed in graph.before(name)))
             with at(places[name]):
                 check_tags(_asked(task), known | before, f"{where}.tasks.{name}", items=expands(task))
-        _check_outputs(template, "parameter", where)
+        _check_outputs(template, ("parameter", "expression"), where)
         with at("outputs.parameters"):
             check_tags(outputs_of(template), known.union(*said.values()), f"{where}.outputs")
 
@@ -342,22 +342,28 @@ def _check_patch(holder: Object, where: str) -> None:
 def _check_leaf(template: Object, kind: str, where: str) -> None:
     """Check what only local mode asks of a pod, and where outputs come from."""
     if kind == "suspend":
-        _check_outputs(template, "supplied", where)
+        _check_outputs(template, ("supplied",), where)
         return
     if kind in POD_KINDS:
         if not template[kind].get("command"):
             raise Unsupported(
                 f"{where}.{kind}.command: expected a command; local mode has no image to take one from", path=kind
             )
-        _check_outputs(template, "path", where)
+        _check_outputs(template, ("path",), where)
 
 
-def _check_outputs(template: Object, source: str, where: str) -> None:
+def _check_outputs(template: Object, sources: tuple[str, ...], where: str) -> None:
     for index, declared in enumerate(outputs_of(template)):
-        if source not in (declared.get("valueFrom") or {}):
-            name = declared.get("name", "")
+        source, path = declared.get("valueFrom") or {}, f"outputs.parameters[{index}].valueFrom"
+        said = f"{where}.outputs.parameters.{declared.get('name', '')}.valueFrom"
+        if not any(one in source for one in sources):
             raise InvalidValue(
-                f"{where}.outputs.parameters.{name}.valueFrom: expected {source} in a template of this "
-                f"kind, got {', '.join(declared.get('valueFrom') or ()) or 'nothing'}",
-                path=f"outputs.parameters[{index}].valueFrom",
+                f"{said}: expected {' or '.join(sources)} in a template of this kind, got"
+                f" {', '.join(source) or 'nothing'}",
+                path=path,
             )
+        if "expression" in sources and "expression" in source:
+            try:
+                parse(source["expression"])
+            except InvalidValue as error:
+                raise InvalidValue(f"{said}.expression: {error}", path=f"{path}.expression") from error
