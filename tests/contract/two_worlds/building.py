@@ -33,7 +33,9 @@ def says(name: str = "says", *inputs: str, command: str = "", default: str | Non
     """A template whose output ``o`` is what its command writes to a file, or its input ``m`` as it came."""
     written = command or "printf '%s' '{{inputs.parameters.m}}' > /tmp/o"
     source: Object = {"path": "/tmp/o"} | ({} if default is None else {"default": default})
-    return shell(name, written, outputs={"parameters": [{"name": "o", "valueFrom": source}]}, **asks(*(inputs or ("m",))))
+    return shell(
+        name, written, outputs={"parameters": [{"name": "o", "valueFrom": source}]}, **asks(*(inputs or ("m",)))
+    )
 
 
 def asks(*names: str, **defaults: str) -> Object:

@@ -44,7 +44,9 @@ def _tell(world: World, case: Case) -> Story:
     _end(look, second)
     third = _next(look, (first, second))
     look.until(lambda: len(_children(look)) == 2, "the oldest child to be forgotten")
-    notes.facts["children kept"] = str([name == kept for name, kept in zip(sorted(_children(look)), (second, third), strict=True)])
+    notes.facts["children kept"] = str(
+        [name == kept for name, kept in zip(sorted(_children(look)), (second, third), strict=True)]
+    )
     world.store.merge_patch("CronWorkflow", world.namespace, case.name, {"spec": {"suspend": True}})
     _end(look, third)
     look.until(lambda: not (_status(look).get("active") or ()), "no active child")
@@ -95,8 +97,14 @@ def _child(look: Flow, name: str) -> Story:
         "name": str((name.rsplit("-", 1)[0], tick.second)),
         "scheduled at its tick": str(scheduled == tick),
         "labels": str(sorted(metadata["labels"].items())),
-        "annotations": str(sorted((key, value) for key, value in annotations.items() if "last-seen" not in key and "pod-name" not in key)),
-        "owner": str([owner.get(field) for field in ("apiVersion", "kind", "name", "controller", "blockOwnerDeletion")]),
+        "annotations": str(
+            sorted(
+                (key, value) for key, value in annotations.items() if "last-seen" not in key and "pod-name" not in key
+            )
+        ),
+        "owner": str(
+            [owner.get(field) for field in ("apiVersion", "kind", "name", "controller", "blockOwnerDeletion")]
+        ),
     }
 
 

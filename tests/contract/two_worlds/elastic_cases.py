@@ -46,7 +46,10 @@ def elastic_cases() -> list[Case]:
     """A whole life, a job that fails, and two jobs of one Workflow."""
     template = sleeping_template()
     alone = {"workflowTemplateRef": {"name": NAME}, "arguments": _parameters()}
-    called = [{"name": name, "templateRef": {"name": NAME, "template": "job"}, "arguments": _parameters(name)} for name in ("one", "two")]
+    called = [
+        {"name": name, "templateRef": {"name": NAME, "template": "job"}, "arguments": _parameters(name)}
+        for name in ("one", "two")
+    ]
     around = document(
         "elastic-pair",
         steps([{"name": "prepare", "template": "ok"}], [{"name": "train", "template": "both"}],
@@ -56,7 +59,12 @@ def elastic_cases() -> list[Case]:
     )  # fmt: skip
     return [
         Case(name="elastic-life", document=document("elastic-life", **alone), script=_life, templates=(template,)),
-        Case(name="elastic-failure", document=document("elastic-failure", **alone), script=_failure, templates=(template,)),
+        Case(
+            name="elastic-failure",
+            document=document("elastic-failure", **alone),
+            script=_failure,
+            templates=(template,),
+        ),
         Case(name="elastic-pair", document=around, script=_pair, templates=(template,)),
     ]
 
@@ -80,7 +88,11 @@ class _Job:
     def pods(self, role: str) -> list[str]:
         """The names of the nodes whose pods are at work in that role."""
         found = {name: pod for name, pod in self.flow.pods.items() if name.startswith(self._below)}
-        return [name for name, pod in found.items() if pod["metadata"]["labels"].get(ROLE) == role and self.flow.is_at_work(name)]
+        return [
+            name
+            for name, pod in found.items()
+            if pod["metadata"]["labels"].get(ROLE) == role and self.flow.is_at_work(name)
+        ]
 
     def until(self, what: str, holds: Callable[[], bool]) -> None:
         """Wait, then write down how the nodes are."""
@@ -124,7 +136,9 @@ class _Job:
         """The Secret that a job's pods mount."""
         metadata = self.flow.workflow["metadata"]
         name = {"name": f"voda-key-{metadata['uid']}", "namespace": metadata["namespace"]}
-        self.flow.world.store.create({"apiVersion": "v1", "kind": "Secret", "metadata": name, "stringData": {"key": "00"}})
+        self.flow.world.store.create(
+            {"apiVersion": "v1", "kind": "Secret", "metadata": name, "stringData": {"key": "00"}}
+        )
 
 
 def _workers(*rows: tuple[str, str, str]) -> str:

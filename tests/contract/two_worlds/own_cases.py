@@ -169,7 +169,9 @@ def _exits() -> list[Case]:
     names = {0: "oks", 1: "ones", 2: "twos", 126: "not-run", 127: "not-found", 137: "killed", 143: "ended", 255: "last"}
     codes = steps(*([call(f"{name}-{code}", "code", arguments={"c": str(code)}, **CONTINUES)] for code, name in names.items()),
                   [call("seen", "says", arguments={"m": "{{steps.twos-2.exitCode}} {{steps.twos-2.status}}"})])  # fmt: skip
-    signals = steps([call(f"by-{number}", "signal", arguments={"s": number}, **CONTINUES) for number in ("9", "15", "11")])
+    signals = steps(
+        [call(f"by-{number}", "signal", arguments={"s": number}, **CONTINUES) for number in ("9", "15", "11")]
+    )
     return [
         case("exit-handler-of-steps", steps([call("a", "says", arguments={"m": "x"})]), says(), handler, onExit="bye"),
         case("exit-handler-after-a-failure", steps([call("a", "no")]), shell("no", "exit 3"), says(), handler, onExit="bye"),
@@ -272,7 +274,9 @@ def _pods() -> list[Case]:
 
 
 def _settings() -> dict[str, object]:
-    made = says("settings", "m", command="printf '%s %s %s' \"$A\" \"$(cat /scratch/x/f 2>/dev/null)\" \"$(pwd)\" > /tmp/o") | asks(m="")
+    made = says(
+        "settings", "m", command='printf \'%s %s %s\' "$A" "$(cat /scratch/x/f 2>/dev/null)" "$(pwd)" > /tmp/o'
+    ) | asks(m="")
     made["container"] = {**made["container"], "workingDir": "/scratch", "env": [{"name": "A", "value": "a b"}],
                          "volumeMounts": [{"name": "scratch", "mountPath": "/scratch"}]}  # fmt: skip
     made["volumes"] = [{"name": "scratch", "emptyDir": {}}]

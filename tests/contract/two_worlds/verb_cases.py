@@ -14,7 +14,9 @@ GATE: Object = {
     "outputs": {"parameters": [{"name": "grant", "valueFrom": {"supplied": {}, "default": "none"}}]},
 }
 CONTINUES = {"continueOn": {"failed": True, "error": True}}
-ONCE = "test -e /voda/{{workflow.uid}}/$0 || { mkdir -p /voda/{{workflow.uid}}; : > /voda/{{workflow.uid}}/$0; exit 1; }"
+ONCE = (
+    "test -e /voda/{{workflow.uid}}/$0 || { mkdir -p /voda/{{workflow.uid}}; : > /voda/{{workflow.uid}}/$0; exit 1; }"
+)
 """A program that fails the first time and succeeds from then on: on a volume, by the name that it is given."""
 
 
@@ -207,7 +209,13 @@ def _others() -> list[Case]:
         flow.works("[0].a")
         again = Flow(flow.world, flow.world.operate("resubmit", flow.name))
         again.works("[0].a")
-        notes.add("again", {place.replace(again.name, "AGAIN"): value.replace(again.name, "AGAIN") for place, value in life(again).items()})
+        notes.add(
+            "again",
+            {
+                place.replace(again.name, "AGAIN"): value.replace(again.name, "AGAIN")
+                for place, value in life(again).items()
+            },
+        )
         for each in (again, flow):
             each.world.ask_to_end(each.pod("[0].a"))
             each.ends()
