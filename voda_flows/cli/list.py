@@ -37,7 +37,7 @@ def command(shared: Shared) -> None:
     if any(_goes_on(one.workflow) for one in shown):
         shared.warn_if_down()
     if not rows:
-        elsewhere = shared.narrows or shared.namespace not in (None, "default")
+        elsewhere = shared.narrows or shared.namespace not in (None, shared.world.namespace)
         output.story("no job fits these options" if elsewhere else "no jobs; submit one with `voda submit FILE`")
 
 

@@ -15,6 +15,8 @@ from voda_flows.workflows.parameters import JOB_ENTRYPOINT, JOB_TEMPLATE
 
 DIGITS = "python -m workloads.digits"
 CHARTRANSFORMER = "python -m workloads.chartransformer"
+#: Argo's executor beside each step says how it ended: the account of a namespace's pods often may not.
+ACCOUNT = "voda-job"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +102,12 @@ def _pipeline() -> Workflow:
             arguments=[Parameter(name=key, value=value) for key, value in train.items()],
         )
         Step(name="evaluate", template="evaluate")
-    return Workflow(name="pipeline", entrypoint="main", templates=[main, _prepare(), _evaluate()])
+    return Workflow(
+        name="pipeline",
+        entrypoint="main",
+        service_account_name=ACCOUNT,
+        templates=[main, _prepare(), _evaluate()],
+    )
 
 
 EXAMPLES: tuple[Example, ...] = (

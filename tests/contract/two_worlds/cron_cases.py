@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from tests.contract.two_worlds.building import API, document, patient
 from tests.contract.two_worlds.play import Case, Notes
-from tests.contract.two_worlds.world import Flow, World
 from tests.contract.two_worlds.story import Story
+from tests.contract.two_worlds.world import Flow, World
 from voda_flows.objects import CRON_LABEL, Object, parse_time
 
 GONE_BY_S = 5
@@ -16,6 +15,7 @@ GONE_BY_S = 5
 
 def cron_cases() -> list[Case]:
     """The one there is: it takes three minutes, whatever else is played meanwhile."""
+    container = {"image": "busybox", "command": ["sh", "-c", "trap 'exit 0' TERM; echo ready; sleep 600 & wait"]}
     spec = {
         "schedules": ["* * * * *"],
         "timezone": "Etc/UTC",
@@ -23,9 +23,9 @@ def cron_cases() -> list[Case]:
         "startingDeadlineSeconds": 0,
         "successfulJobsHistoryLimit": 1,
         "workflowMetadata": {"labels": {"of": "cron"}, "annotations": {"note": "kept"}},
-        "workflowSpec": document("x", patient())["spec"],
+        "workflowSpec": {"entrypoint": "main", "templates": [{"name": "main", "container": container}]},
     }
-    cron = {"apiVersion": API, "kind": "CronWorkflow", "metadata": {"name": "ticks"}, "spec": spec}
+    cron = {"apiVersion": "argoproj.io/v1alpha1", "kind": "CronWorkflow", "metadata": {"name": "ticks"}, "spec": spec}
     return [Case(name="ticks", document=cron, tell=_tell)]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -37,6 +38,7 @@ from voda_flows.wire import (
     read_document,
     read_gate_workers,
     to_json,
+    worker_shown,
 )
 
 WORKER = NewWorker(id="w0", node="n0", gpus=1)
@@ -177,11 +179,24 @@ def test_the_allocation_document_is_the_contracts() -> None:
     assert read_document('{"version": 1}') is None
 
 
+@pytest.mark.parametrize("gpus", [1, 16])
+@pytest.mark.parametrize("node", ["n0", "ip-10-0-1-2.eu-central-1.compute.internal", "a" * 57 + "-.b", "a" * 253, "ü"])
+def test_what_a_worker_is_called_is_to_argos_liking(node: str, gpus: int) -> None:
+    """A display name that does not match Argo's rule would fail the worker's node."""
+    shown = worker_shown(NewWorker(id="w12", node=node, gpus=gpus))
+
+    assert re.fullmatch(r"[a-zA-Z0-9][a-zA-Z0-9-.]{0,61}[a-zA-Z0-9]", shown)
+    assert shown.startswith("w12-on")
+
+
 def test_a_gates_workers_are_text() -> None:
     """Argo's parameters are text, so every field is."""
     text = gate_workers_text((WORKER, NewWorker(id="w1", node="n1", gpus=2)))
 
-    assert json.loads(text) == [{"id": "w0", "node": "n0", "gpus": "1"}, {"id": "w1", "node": "n1", "gpus": "2"}]
+    assert json.loads(text) == [
+        {"id": "w0", "node": "n0", "gpus": "1", "shown": "w0-on-n0"},
+        {"id": "w1", "node": "n1", "gpus": "2", "shown": "w1-on-n1-2gpus"},
+    ]
     assert read_gate_workers(text) == (WORKER, NewWorker(id="w1", node="n1", gpus=2))
     with pytest.raises(InvalidValue, match="gate output workers"):
         read_gate_workers('[{"id": "w0"}]')
