@@ -1,8 +1,8 @@
 """A training script for tests of whole jobs in local mode: many short steps, with a row for each, and a row per epoch.
 
 ``python train_life.py SAMPLES STEP_S [HOW]``: as many epochs as the job asks for. HOW makes it misbehave: ``raises``
-before it joins, ``hangs`` before it joins, ``hangs-training`` at its fifth step. With ``hurries`` its steps take no time
-once it goes on from a checkpoint.
+before it joins, ``hangs`` before it joins, ``hangs-training`` at its fifth step. With ``hurries`` its steps take no
+time once it goes on from a checkpoint.
 """
 
 import os
