@@ -160,6 +160,7 @@ def workflow_from_cron(cron: Object, scheduled: datetime) -> Object:
                     "name": metadata["name"],
                     "uid": metadata["uid"],
                     "controller": True,
+                    "blockOwnerDeletion": True,
                 }
             ],
         },

@@ -40,7 +40,7 @@ def story(flow: Flow) -> Story:
     workflow = flow.workflow
     facts = {f"workflow.{name}": value for name, value in _workflow(workflow).items()}
     nodes: Mapping[str, Object] = flow.status.get("nodes") or {}
-    stopped = {node["name"] for node in nodes.values() if node.get("message", "").startswith(STOPPED)}
+    stopped = {node["name"] for node in nodes.values() if _was_told_to_end(node, workflow)}
     for node in nodes.values():
         found = _node(node, nodes) | _of_the_stopped(node, stopped)
         facts |= {f"node {_short(node['name'], flow)}.{name}": value for name, value in found.items()}
@@ -53,12 +53,18 @@ def story(flow: Flow) -> Story:
     return {place: _text(value, workflow) for place, value in facts.items() if value not in (None, "", [], {})}
 
 
+def _was_told_to_end(node: Object, workflow: Object) -> bool:
+    """Whether a stop ended the node's pod; once its end is seen, its message may say how it ended instead."""
+    is_failed = node["type"] == "Pod" and node["phase"] == "Failed" and bool(workflow["spec"].get("shutdown"))
+    return is_failed or str(node.get("message") or "").startswith(STOPPED)
+
+
 def _of_the_stopped(node: Object, stopped: AbstractSet[str]) -> dict[str, str]:
     """What is not told where pods were told to end: of their nodes how they ended, of those around what follows."""
     if not stopped:
         return {}
     if node["name"] in stopped:
-        return dict.fromkeys(LEFT_TO_CHANCE, "")
+        return {**dict.fromkeys(LEFT_TO_CHANCE, ""), "message": "told to end"}
     message = node.get("message", "")
     child = {"message": "a child failed"} if message.startswith("child '") else {}
     around = {"outputs": ""} if node["type"] == "Retry" else {}

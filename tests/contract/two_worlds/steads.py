@@ -1,14 +1,10 @@
-"""A whole elastic life with real Horovod: its history reads the same on the local engine and on the real controller."""
+"""Places where Voda is up, for a whole life with real training: local mode, and an installation on a cluster."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
-
 from tests.cluster.installed import NAMESPACE, Installation
 from tests.cluster.trial import PODS, pod
-from tests.contract.two_worlds.real_life import Stead, real_life
+from tests.contract.two_worlds.real_life import Stead
 from tests.e2e import local_world
 from tests.e2e.local_world import LocalWorld
 from voda_flows.objects import Object
@@ -42,17 +38,3 @@ def on_the_cluster(voda: Installation) -> Stead:
 
     return Stead(store=voda.store, namespace=NAMESPACE, hold=hold,
                  free=lambda node: api.delete(f"{PODS}/foreign-{node}?gracePeriodSeconds=1"))  # fmt: skip
-
-
-@pytest.mark.cluster
-@pytest.mark.timeout(1500)
-def test_an_elastic_life_reads_the_same_in_both_worlds(installed: Installation, tmp_path: Path) -> None:
-    """Start, growth, preemption to a checkpoint, resume, end: the same nodes, names, phases and decisions."""
-    installed.reset()
-    there = real_life(on_the_cluster(installed))
-    installed.reset()
-
-    with local_world.local_world(tmp_path, "3x2") as world:
-        here = real_life(on_this_machine(world))
-
-    assert here == there
