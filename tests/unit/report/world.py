@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field, replace
 
-from voda_flows.objects import Object
+from voda_flows.objects import HOSTNAME_LABEL, Object
 from voda_flows.report.files import SegmentFiles
 from voda_flows.report.times import text
 from voda_flows.runtime.segment_record import Told, record_text
@@ -25,7 +25,7 @@ def node(name: str, gpus: int, **labels: str) -> Object:
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": name, "labels": labels},
+        "metadata": {"name": name, "labels": {HOSTNAME_LABEL: name, **labels}},
         "status": {"allocatable": {"nvidia.com/gpu": str(gpus)}},
     }
 
