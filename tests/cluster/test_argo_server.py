@@ -82,7 +82,7 @@ def test_what_is_wrong_is_said(line: CommandLine, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize(
-    "words", [("nodes",), ("queue",), ("top", "--once"), ("watch", "--once"), ("explain", "greeting"), ("cron", "list"),
+    "words", [("nodes",), ("queue",), ("top", "--once"), ("watch", "--once"), ("cron", "list"),
               ("suspend", "endless"), ("delete", "greeting")]
 )  # fmt: skip
 def test_what_an_argo_server_does_not_give_is_refused_in_a_line(line: CommandLine, words: tuple[str, ...]) -> None:

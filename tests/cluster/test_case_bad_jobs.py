@@ -14,7 +14,7 @@ from voda_flows.objects import Object, phase_of
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 CLAIMS = f"/api/v1/namespaces/{NAMESPACE}/persistentvolumeclaims"
-QUICKLY = {**SETTINGS, "start_limit_s": "10"}
+QUICKLY = {**SETTINGS, "start_limit_s": "5"}
 
 
 def messages(installed: Installation, workflow: str) -> str:
@@ -73,8 +73,8 @@ def test_an_image_that_cannot_be_had_ends_its_job_only(installed: Installation) 
         assert phase_of(installed.wait_ended(good)) == "Succeeded", installed.story(good)
 
     said = messages(installed, bad)
-    assert "its driver did not come up within 10 s: " in said
-    assert "the checkpoint step did not come up within 10 s: " in said
+    assert "its driver did not come up within 5 s: " in said
+    assert "the checkpoint step did not come up within 5 s: " in said
     assert "nothing:1" in said
     assert epochs(root(installed, good), SAMPLES) == [0]
 

@@ -34,6 +34,7 @@ from hera.workflows import (
 from hera.workflows import models as m
 from hera.workflows.protocol import Templatable
 
+from voda_flows.workflows.described import described
 from voda_flows.workflows.parameters import JOB_ENTRYPOINT, JOB_TEMPLATE, PARAMETERS, POD_PARAMETERS
 
 #: Ports on a pod's own address; the agent's readiness probe connects to it when its imports are done.
@@ -55,6 +56,13 @@ CHECKPOINT_OUTPUTS = {
 }
 #: Those that the job has too, for people and for the steps behind it, taken on from its last checkpoint step.
 JOB_OUTPUTS = ("metric", "resizes", "gpu-seconds")
+DESCRIPTION = """
+Trains on `min-gpus` to `max-gpus` GPUs with elastic Horovod.
+
+It waits at its **gate** (no pod, no GPU) until the scheduler grants it workers: the gate's message says its place in
+the queue and when that may be. It grows and shrinks while it trains (**grow**, workers such as `w2-on-node7`), and is
+stopped at a **checkpoint** where others come first; the next **segment** goes on from there. Messages say why.
+""".strip()
 #: What nodes are called where Argo shows them, by template; others by their step. A name that does not match Argo's
 #: rule (63 letters, digits, ``-`` and ``.``) fails the node, so it must be sure to.
 CALLED = {
@@ -391,7 +399,7 @@ def _called(*templates: Steps | Suspend | Container) -> list[m.Template | Templa
 w = WorkflowTemplate(
     name=JOB_TEMPLATE,
     labels={"app.kubernetes.io/part-of": "voda"},
-    annotations={"workflows.argoproj.io/description": "Elastic training on GPUs; waits at its gate until granted."},
+    annotations=described(DESCRIPTION),
     entrypoint=JOB_ENTRYPOINT,
     arguments=_shown(),
     templates=_called(_job(), _segment(), _train(), _grow(), *_gates(), _worker(), _driver(), _checkpoint()),
