@@ -152,7 +152,8 @@ class _Job:
 
 
 def _workers(*rows: tuple[str, str, str]) -> str:
-    return json.dumps([{"id": worker, "node": node, "gpus": gpus} for worker, node, gpus in rows])
+    granted = [{"id": worker, "node": node, "gpus": gpus, "shown": f"{worker}-{node}"} for worker, node, gpus in rows]
+    return json.dumps(granted)
 
 
 def _life(flow: Flow, notes: Notes) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from scheduler_core.errors import InvalidValue
 from voda_flows.local.argo.names import go_json, item_name, text
-from voda_flows.local.argo.substitute import substitute
+from voda_flows.local.argo.substitute import substitute, tags_within
 from voda_flows.objects import Object
 
 EXPANDING = ("withItems", "withParam", "withSequence")
@@ -49,9 +49,17 @@ def expands(step: Mapping[str, Any]) -> bool:
 
 
 def for_item(step: Object, index: int, item: Any) -> Object:  # noqa: ANN401 - an element of any JSON list
-    """The step that runs for one item of its list: named ``step(0:item)``, with ``{{item}}`` filled in."""
+    """The step that runs for one item of its list: named ``step(0:item)``, with ``{{item}}`` filled in.
+
+    Raises:
+        InvalidValue: It asks for something that the item does not have.
+    """
     plain = {name: value for name, value in step.items() if name not in EXPANDING}
-    return {**substitute(plain, item_variables(item)), "name": item_name(step["name"], index, item)}
+    filled = substitute(plain, item_variables(item))
+    for tag in tags_within({name: value for name, value in filled.items() if name != "inline"}):
+        if tag.split(".", 1)[0] == "item":
+            raise InvalidValue(f"failed to resolve {{{{{tag}}}}}")
+    return {**filled, "name": item_name(step["name"], index, item)}
 
 
 def item_variables(item: Any) -> dict[str, str]:  # noqa: ANN401 - an element of any JSON list

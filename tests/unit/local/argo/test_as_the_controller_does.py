@@ -222,3 +222,14 @@ def test_pod_goes_where_the_template_around_it_says() -> None:
 
     found = {name: bench.pod(name)["spec"]["nodeSelector"]["on"] for name in ("a", "b", "c")}
     assert found == {"a": "steps", "b": "own", "c": "all"}
+
+
+def test_item_without_what_is_asked_of_it_is_an_error() -> None:
+    """Its text is not taken as it stands: a grant that lacks what the template shows must be seen at once."""
+    fan = call("a", "sh", withParam='[{"id": "w0"}]', when="{{item.id}} == {{item.shown}}")
+    bench = Bench(workflow(steps([fan]), shell()))
+
+    bench.look()
+
+    assert bench.nodes["w[0]"]["phase"] == "Error"
+    assert bench.nodes["w"]["message"] == "failed to resolve {{item.shown}}"
