@@ -22,4 +22,6 @@ settings.load_profile("long" if "VODA_TEST_EXAMPLES" in os.environ else "everyda
 # A shell has what it runs in the background ignore Ctrl-C, and whatever that starts; tests of Ctrl-C run there too.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+pytest_plugins = ["tests.cluster.fixture"]
+
 pytest_collect_file = documentation().pytest()

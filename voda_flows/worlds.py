@@ -75,6 +75,11 @@ def open_local(home: Path | str | None = None) -> LocalStore:
     return LocalStore(home_folder(home))
 
 
+def home_of(store: ObjectStore) -> Path | None:
+    """Folder of local mode's state where a store is local mode's; None where it is a cluster's."""
+    return store.home if isinstance(store, LocalStore) else None
+
+
 def open_cluster(
     cluster: Cluster | None = None, *, scope: Scope | None = None, environment: Mapping[str, str] = os.environ
 ) -> KubeStore:

@@ -1,6 +1,7 @@
 """Voda on the tests' cluster, as users have it there: the overlay ``test`` applied, the scheduler a pod that decides.
 
-``installed`` is the fixture: one installation for all tests of a run, ``installation`` the same as a context manager.
+The fixture ``installed`` (``fixture.py``) is one installation for all tests of a run, ``installation`` here the same as
+a context manager.
 Jobs are submitted as documents and nothing else; what they do is read from the cluster's own objects.
 """
 
@@ -13,13 +14,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
 import yaml
 
 from scheduler_core.errors import Conflict, NotFound
 from tests.cluster.cluster import Cluster
 from tests.cluster.faults import ClusterError
-from tests.cluster.fixture import cluster
 from tests.cluster.nodes import NODES
 from tests.cluster.overlay import write_overlay
 from voda_flows.config import CONFIG_MAP
@@ -41,10 +40,9 @@ from voda_flows.objects import (
     num_gpus,
     phase_of,
 )
+from voda_flows.report.files import SegmentFiles, read_files
 from voda_flows.report.lives import JobLife, lives
 from voda_flows.worlds import open_api, open_cluster
-
-__all__ = ["EXAMPLES", "LIMIT_S", "NAMESPACE", "Installation", "cluster", "installation", "installed"]
 
 NAMESPACE = "voda"
 #: An event that does not come in this time never will: three agents import PyTorch at once on two cores.
@@ -131,6 +129,12 @@ class Installation:
         """The life of a Workflow's only job; None before it has reached the queue."""
         found = lives(self.workflow(name), self.pods(name))
         return found[0] if found else None
+
+    def files(self, name: str) -> dict[int, SegmentFiles]:
+        """What a Workflow's only job has left on the volume, by segment."""
+        uid = self.workflow(name)["metadata"]["uid"]
+        (job,) = (self.volume / NAMESPACE / uid).iterdir()
+        return read_files(job)
 
     def until(self, holds: Callable[[], bool], limit_s: float = LIMIT_S) -> bool:
         """Wait for something to be so, looked at after every change and each second; False when it never was."""
@@ -227,7 +231,8 @@ class Installation:
         if not self.until(lambda: not self._jobs() and not self._held()):
             left = [body["metadata"]["name"] for body in (*self._jobs(), *self._held())]
             raise ClusterError(f"expected every Workflow and pod of the tests to go, there still are {left}")
-        self.configure(**self.settings)
+        if (self.store.get("ConfigMap", NAMESPACE, CONFIG_MAP).get("data") or {}) != dict(self.settings):
+            self.configure(**self.settings)
         self.wait_for_scheduler()
 
     def gpus_held(self) -> int:
@@ -307,10 +312,3 @@ def uninstall(made: Installation) -> None:
             resource = resource_for(document["kind"])
             made.cluster.api.delete(f"{resource.collection()}/{document['metadata']['name']}")
     made.cluster.api.wait_until_gone("/api/v1/namespaces", NAMESPACE, LIMIT_S)
-
-
-@pytest.fixture(scope="session")
-def installed(cluster: Cluster) -> Iterator[Installation]:
-    """Voda on the tests' cluster, for all tests of a run; begin with ``installed.reset()`` where others came before."""
-    with installation(cluster) as made:
-        yield made

@@ -22,7 +22,7 @@ from tests.cluster.trial import (
     wait_for_phase,
 )
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.cluster
 ASK = "import sys, urllib.request as r; print(r.urlopen(sys.argv[1], timeout=30).status)"
 ASK_API = """
 import os, ssl, urllib.error, urllib.request

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import subprocess
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 from tests.cluster.machines import TUNABLES
@@ -19,6 +21,12 @@ FOLDERS = (
     "/usr/libexec/kubernetes",
 )
 CGROUPS = Path("/sys/fs/cgroup")
+
+
+def new(before: Mapping[str, list[str]], after: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """What is there after and was not before, by kind; what is gone meanwhile was another cluster's."""
+    found = {kind: list((Counter(after[kind]) - Counter(before[kind])).elements()) for kind in before}
+    return {kind: things for kind, things in found.items() if things}
 
 
 def traces() -> dict[str, list[str]]:

@@ -1,4 +1,7 @@
-"""The worlds in which one suite is run: local mode, and a cluster where ``VODA_TEST_KUBECONFIG`` names one."""
+"""The worlds in which one suite is run: local mode, and a cluster's API server.
+
+It is a control plane of the tests' own, where ``VODA_TEST_KUBECONFIG`` names no other.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +27,13 @@ from voda_flows.store import ObjectStore
 KUBECONFIG = "VODA_TEST_KUBECONFIG"
 #: What the suite waits for: changes of these kinds.
 WATCHED = ("Secret", "Workflow", "Pod", "Lease")
+
+
+@pytest.fixture(autouse=True)
+def _api_server(request: pytest.FixtureRequest) -> None:
+    """Tests on a cluster have one."""
+    if request.node.get_closest_marker("cluster") and not os.environ.get(KUBECONFIG):
+        os.environ[KUBECONFIG] = str(request.getfixturevalue("control_plane").kubeconfig)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,10 +83,7 @@ def store(bench: Bench) -> ObjectStore:
 
 def cluster() -> HttpTransport:
     """A connection to the cluster that the tests were given."""
-    kubeconfig = os.environ.get(KUBECONFIG, "")
-    if not kubeconfig:
-        pytest.skip(f"{KUBECONFIG} is not set: give it the kubeconfig of a cluster with Argo Workflows' CRDs")
-    return connect(Cluster(kubeconfig=kubeconfig))
+    return connect(Cluster(kubeconfig=os.environ[KUBECONFIG]))
 
 
 def make_namespace(transport: HttpTransport, name: str) -> None:

@@ -18,10 +18,20 @@ from typing import Any
 import pytest
 import yaml
 
+from scheduler_core.errors import Conflict
 from tests.contract.conftest import KUBECONFIG, cluster, make_namespace
-from voda_flows.install.applying import MANAGER, Manner, apply, ordered, resource_for, start_scheduler
+from voda_flows.install.applying import (
+    MANAGER,
+    Manner,
+    apply,
+    document_key,
+    ordered,
+    resource_for,
+    start_scheduler,
+)
 from voda_flows.install.kustomize import placed
 from voda_flows.install.overlays import CLUSTER, ONE_NAMESPACE, OVERLAYS, Wanted, documents, manifests
+from voda_flows.install.removing import Removed, check_no_jobs, remove
 from voda_flows.kube.api import Api
 from voda_flows.kube.cluster import Cluster
 from voda_flows.kube.connection import HttpTransport, connect
@@ -174,6 +184,53 @@ def test_installing_again_changes_nothing_and_keeps_settings(site: Site) -> None
     assert start_scheduler(site.api, site.installation()) is None
     assert store.get("ConfigMap", site.name, "voda-config")["data"] == {"decide_interval_s": "60"}
     assert store.get("Workflow", site.name, run)["spec"]["serviceAccountName"] == "voda-scheduler"
+
+
+def test_taking_it_away_leaves_what_people_made(site: Site) -> None:
+    """Nothing of the installation stays but the namespace; a trial and a second time change nothing."""
+    bodies = site.installation()
+    list(apply(site.api, bodies, Manner()))
+    run = start_scheduler(site.api, bodies)
+    store = KubeStore(site.api)
+    store.create(_config_map(site, "voda-target"))
+    store.create(_config_map(site, "mine"))
+    there = {Removed(key=document_key(body), what="deleted") for body in bodies if body["kind"] != "Namespace"}
+    written = [Key("ConfigMap", site.name, "voda-target"), Key("Workflow", site.name, str(run))]
+    gone = there | {Removed(key=key, what="deleted") for key in written}
+    stays = {Removed(key=Key("Namespace", "", site.name), what="stays")}
+
+    trial = set(remove(site.api, bodies, is_trial=True))
+    first, again = (set(remove(site.api, bodies, is_trial=False)) for _ in range(2))
+
+    assert (trial, first, again) == (gone | stays, gone | stays, stays)
+    assert "mine" in [body["metadata"]["name"] for body in store.list("ConfigMap", site.name)]
+
+
+def test_it_is_not_taken_from_under_live_jobs(site: Site) -> None:
+    """Without the rights of their account their pods would fail; one that has ended is in nobody's way."""
+    bodies = site.installation()
+    list(apply(site.api, bodies, Manner()))
+    store = KubeStore(site.api)
+    root = {"id": "digits", "name": "digits", "type": "Steps", "templateName": "job", "phase": "Running"}
+    spec = {"workflowTemplateRef": {"name": "voda-elastic-job"}}
+    made = store.create(
+        {
+            "apiVersion": "argoproj.io/v1alpha1",
+            "kind": "Workflow",
+            "metadata": {"name": "digits", "namespace": site.name},
+            "spec": spec,
+            "status": {"phase": "Running", "nodes": {"digits": root}},
+        }
+    )
+
+    with pytest.raises(Conflict, match=f"expected no live jobs, found {site.name}/digits\nend them first"):
+        check_no_jobs(site.api, bodies, everywhere=False)
+    store.merge_patch("Workflow", *key_of(made)[1:], {"status": {"phase": "Succeeded"}})
+    check_no_jobs(site.api, bodies, everywhere=False)
+
+
+def _config_map(site: Site, name: str) -> Object:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": site.name}}
 
 
 def test_kubectl_can_go_on_where_voda_has_installed(site: Site) -> None:

@@ -49,6 +49,13 @@ def always_fails(world: LocalWorld, retry_limit: int) -> Ending:
     return replace(_ending(world, "broken", uid), message=last_words(world.root(uid)))
 
 
+def ends(world: LocalWorld) -> str:
+    """A job that trains to its end; returns its name."""
+    world.submit("whole", {"command": f"{LIFE} 10 0.02", "epochs": "3"})
+    world.until(lambda: _phase(world, "whole") in WORKFLOW_ENDED)
+    return "whole"
+
+
 def hangs(world: LocalWorld, deadline_s: int, how: str) -> Ending:
     """A job with a deadline whose script stands still: before it joins (``hangs``), or in a step (``hangs-training``).
 

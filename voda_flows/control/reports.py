@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any
 
-from voda_flows.control.pods import DRIVER_PORT
+from voda_flows.workflows.parameters import DRIVER_PORT
 
 #: A driver is on the same network and answers from memory: a millisecond or two.
 ANSWER_LIMIT_S = 0.5

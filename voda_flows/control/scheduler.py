@@ -33,8 +33,9 @@ from voda_flows.control.records import Records, records_folder
 from voda_flows.control.reports import Reports
 from voda_flows.control.settings import SettingsSource
 from voda_flows.control.targets import StoredTarget
+from voda_flows.control.volumes import Claims
 from voda_flows.store import ObjectStore
-from voda_flows.worlds import open_store
+from voda_flows.worlds import is_cluster, open_store
 
 log = logging.getLogger(__name__)
 
@@ -71,12 +72,14 @@ class Place:
         identity: Who it is, for the Lease.
         records: Folder for records, None for none.
         metrics: File for metrics, None for none.
+        has_claims: Whether jobs' volumes are claims that can be looked at: on a cluster, not in local mode.
     """
 
     namespace: str = DEFAULT_NAMESPACE
     identity: str
     records: Path | None = None
     metrics: Path | None = None
+    has_claims: bool = False
 
 
 class Scheduler:
@@ -216,7 +219,8 @@ class Scheduler:
 
     def _wire(self, settings: Settings) -> _Parts:
         self._decider.limit_s = settings.policy_limit_s
-        observer = StoreObserver(self._store, settings, self._reports)
+        claims = Claims(self._store) if self._place.has_claims else None
+        observer = StoreObserver(self._store, settings, self._reports, claims=claims)
         return _Parts(
             observer=observer,
             enforcer=StoreEnforcer(self._store, observer),
@@ -298,6 +302,7 @@ def main(arguments: list[str] | None = None) -> int:
             identity=identity,
             records=records_folder(os.environ),
             metrics=metrics_file(os.environ),
+            has_claims=is_cluster(),
         )
         scheduler = Scheduler(open_store(), place)
         try:

@@ -172,19 +172,20 @@ class Api:
         request = Request(method="PUT", path=asked.resource.path(key), body=text)
         return self._write(request, asked, self._if(asked, lambda found: _holds(found, text)))
 
-    def delete(self, key: Key, text: str, uid: str) -> Answer:
+    def delete(self, key: Key, text: str, uid: str, resource: Resource | None = None) -> Answer:
         """Delete the object of that uid.
 
         Args:
             key: Where it is.
             text: DeleteOptions, guarded by the uid.
             uid: The uid.
+            resource: Of what kind, where it is none that a store has.
 
         Raises:
             NotFound: There is none of that name.
             Conflict: A guard does not hold.
         """
-        asked = Asked(verb="delete", resource=resource_of(key.kind), key=key)
+        asked = Asked(verb="delete", resource=resource or resource_of(key.kind), key=key)
         request = Request(method="DELETE", path=asked.resource.path(key), body=text)
 
         def is_done(attempts: Attempts) -> Answer | None:
@@ -196,6 +197,26 @@ class Api:
             return Answer(status=HTTPStatus.OK) if is_other else found if "deletionTimestamp" in metadata else None
 
         return self._write(request, asked, is_done)
+
+    def ask_pod(self, key: tuple[str, str], port: int, path: str, limit_s: float) -> Object | None:
+        """One GET of a pod's own HTTP server, through the API server; tried once.
+
+        Args:
+            key: Namespace and name of the pod.
+            port: Where it listens.
+            path: Path of the resource there.
+            limit_s: How long the answer may take, seconds.
+
+        Returns:
+            The JSON object that it answered; None where nobody answers in time, or one may not ask.
+        """
+        place = f"{resource_of('Pod').path(Key('Pod', *key))}:{port}/proxy/{path}"
+        try:
+            answer = self._transport.send(Request(path=place, limit_s=limit_s))
+        except (NotSent, AnswerLost):
+            return None
+        found = answer.document() if answer.status == HTTPStatus.OK else None
+        return found if isinstance(found, dict) else None
 
     def close(self) -> None:
         """Let go of connections."""

@@ -108,7 +108,7 @@ class HttpTransport:
 
     def send(self, request: Request) -> Answer:
         """See ``Transport.send``."""
-        got = self._request(request, ANSWER_S)
+        got = self._request(request, ANSWER_S if request.limit_s is None else request.limit_s)
         try:
             return _answer(got, got.data)
         except (fault.HTTPError, OSError) as lost:

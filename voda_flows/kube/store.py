@@ -26,6 +26,8 @@ _IDENTITY = ("name", "namespace", "creationTimestamp", "deletionTimestamp")
 #: A Workflow stays until its pods are gone; what others own goes after them, and nobody waits for that.
 _PROPAGATION = {"Workflow": "Foreground"}
 _GRACE = "deletionGracePeriodSeconds"
+#: A driver answers from memory; the way there is through the API server and its tunnel to the node.
+_POD_ANSWER_S = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,6 +155,10 @@ class KubeStore:
         """See ``ObjectStore.wait``."""
         revision = self.revision()
         return revision if revision > since else self._changes.wait(since, timeout_s)
+
+    def ask_pod(self, key: tuple[str, str], port: int, path: str) -> Object | None:
+        """See ``report.drivers.PodProxy``: through the API server, whose account needs ``get`` of ``pods/proxy``."""
+        return self._api.ask_pod(key, port, path, _POD_ANSWER_S)
 
     def close(self) -> None:
         """End watches and let go of connections."""

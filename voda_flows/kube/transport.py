@@ -36,6 +36,7 @@ class Request:
         query: Parameters.
         body: JSON text, None for none.
         content_type: What the body is.
+        limit_s: How long nothing may come of an answer before it counts as lost, seconds; None for the usual time.
     """
 
     method: str = "GET"
@@ -43,6 +44,7 @@ class Request:
     query: Mapping[str, str] = field(default_factory=dict)
     body: str | None = None
     content_type: str = JSON
+    limit_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,8 @@ from typing import Final
 
 from voda_flows.report.frame import LEFT, RIGHT, axis, grid, picture, tip, words
 from voda_flows.report.record import JobRecord, Record
-from voda_flows.report.summary import figure
 from voda_flows.report.svg import Axis, element, path
+from voda_flows.runtime.reports import figure
 
 _HEIGHT: Final = 150.0
 _TOP: Final = 10.0

@@ -1,32 +1,27 @@
-"""Reads a world for the report: the one place where a store and the files beside the checkpoints come together."""
+"""Reads a world for the report: the one place where a store and what segments left come together."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
 
 from voda_flows.config import DEFAULT_NAMESPACE
 from voda_flows.objects import Object
-from voda_flows.report.files import job_folder, read_files
 from voda_flows.report.history import history
 from voda_flows.report.lives import JobLife
 from voda_flows.report.record import Record, Sources, record
-from voda_flows.report.recorded import recorded
+from voda_flows.report.sources import Source, source_of
 from voda_flows.report.span import EVERYTHING, Span
 from voda_flows.store import ObjectStore
 
-#: The scheduler's records in the folder of the local state.
-RECORDS: Final = "records"
 
-
-def gather(store: ObjectStore, home: Path, lives: Sequence[JobLife], span: Span = EVERYTHING) -> Record:
+def gather(store: ObjectStore, home: Path | None, lives: Sequence[JobLife], span: Span = EVERYTHING) -> Record:
     """The record of some jobs of a world, now or over a span of its past; nothing needs to run there.
 
     Args:
         store: Where nodes are.
-        home: Folder of the local state, in which the volumes are.
+        home: Folder of the local state, in which the volumes are; None on a cluster.
         lives: The jobs, in order of submission.
         span: What of their time is meant.
 
@@ -34,21 +29,20 @@ def gather(store: ObjectStore, home: Path, lives: Sequence[JobLife], span: Span 
         The record.
     """
     now_s = time.time()
-    meant = [life for life in lives if span.has(life, now_s)]
+    meant, source = [life for life in lives if span.has(life, now_s)], source_of(store, home)
     sources = Sources(
         now_s=now_s,
         nodes=tuple(store.list("Node")),
-        files={life.id: read_files(job_folder(home, life)) for life in meant},
-        rounds=_rounds(store, home, meant),
+        files=source.files(meant),
+        rounds=_rounds(store, source, meant),
     )
     return record(meant, sources, span)
 
 
-def _rounds(store: ObjectStore, home: Path, lives: Sequence[JobLife]) -> tuple[Object, ...]:
+def _rounds(store: ObjectStore, source: Source, lives: Sequence[JobLife]) -> tuple[Object, ...]:
     """The scheduler's rounds while these jobs lived: its history, and where that begins later, its records before."""
     rows = history(store, DEFAULT_NAMESPACE)
     begins_s = rows[0].get("time_s", 0.0) if rows else float("inf")
     if not any(life.submitted_s < begins_s for life in lives):
         return rows
-    names = {life.id: f"{life.workflow}/{life.name}" for life in lives}
-    return (*recorded(home / RECORDS, names, begins_s), *rows)
+    return (*source.rounds_before(begins_s, lives), *rows)

@@ -68,6 +68,7 @@ def deed(action: Object) -> str:
         "Publish": f"trains on {len(action.get('worker_ids') or ())}",
         "Stop": f"stops at a checkpoint ({action.get('reason', '')})",
         "Evict": f"loses {action.get('worker_id', '')} ({action.get('reason', '')})",
+        "Abandon": f"gives up its {action.get('role', '')} ({action.get('reason', '')})",
         "Refuse": f"is refused: {action.get('reason', '')}",
     }
     return said.get(str(action.get("action")), "")

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from scheduler_core.errors import InvalidValue, NotFound
 from voda_flows.config import DEFAULT_NAMESPACE, near_miss
-from voda_flows.local.store import LocalStore
 from voda_flows.objects import CRON_LABEL, WORKFLOW_ENDED, WORKFLOW_LABEL, Object, seconds
 from voda_flows.report import settled
-from voda_flows.report.files import job_folder, read_ends
 from voda_flows.report.lives import JobLife, epochs_of, lives
 from voda_flows.report.progress import UNITS_PER_EPOCH
+from voda_flows.report.sources import Source, source_of
 from voda_flows.selectors import Selector
+from voda_flows.store import ObjectStore
 from voda_flows.workflows.parameters import JOB_TEMPLATE, PARAMETERS
+from voda_flows.worlds import home_of
 
 LATEST = "@latest"
 EVERYTHING = Selector()
@@ -34,7 +34,7 @@ class Named:
     lives: tuple[JobLife, ...]
 
 
-def find(store: LocalStore, namespace: str | None, name: str) -> Named:
+def find(store: ObjectStore, namespace: str | None, name: str) -> Named:
     """The Workflow and jobs of a name.
 
     Args:
@@ -61,19 +61,19 @@ def find(store: LocalStore, namespace: str | None, name: str) -> Named:
     return Named(workflow=workflow, lives=chosen)
 
 
-def read(store: LocalStore, workflow: Object) -> tuple[JobLife, ...]:
+def read(store: ObjectStore, workflow: Object) -> tuple[JobLife, ...]:
     """The jobs of one Workflow, with their pods."""
     namespace, name = _place(workflow)
     return _lives(store, workflow, store.list("Pod", namespace, {WORKFLOW_LABEL: name}))
 
 
-def workflows(store: LocalStore, namespace: str | None, labels: Selector = EVERYTHING) -> list[Object]:
+def workflows(store: ObjectStore, namespace: str | None, labels: Selector = EVERYTHING) -> list[Object]:
     """Workflows in order of creation; the scheduler's own only where its namespace is asked for."""
     found = [workflow for workflow in store.list("Workflow", namespace) if _is_shown(workflow, namespace, labels)]
     return sorted(found, key=_creation)
 
 
-def every(store: LocalStore, namespace: str | None, labels: Selector = EVERYTHING) -> list[Named]:
+def every(store: ObjectStore, namespace: str | None, labels: Selector = EVERYTHING) -> list[Named]:
     """All Workflows (with such labels) and their jobs, in order of creation; pods are read once, however many."""
     pods = _by_workflow(store.list("Pod", namespace))
     return [
@@ -82,9 +82,14 @@ def every(store: LocalStore, namespace: str | None, labels: Selector = EVERYTHIN
     ]
 
 
-def brief(store: LocalStore, namespace: str | None, labels: Selector = EVERYTHING) -> list[Named]:
-    """As ``every``; a Workflow that has ended for good is the head of its document only, and costs no reading of it."""
+def brief(store: ObjectStore, namespace: str | None, labels: Selector = EVERYTHING) -> list[Named]:
+    """As ``every``; a Workflow that has ended for good is the head of its document only, and costs no reading of it.
+
+    On a cluster nothing is remembered.
+    """
     memos = settled.memos(store)
+    if memos is None:
+        return every(store, namespace, labels)
     known = [Named(workflow=head, lives=said) for head, said in map(settled.read, memos.texts("Workflow", namespace))]
     pods, made, texts = _by_workflow(memos.others("Pod", namespace)), [], {}
     for workflow in memos.others("Workflow", namespace):
@@ -98,7 +103,7 @@ def brief(store: LocalStore, namespace: str | None, labels: Selector = EVERYTHIN
     return sorted(shown, key=lambda named: _creation(named.workflow))
 
 
-def everything(store: LocalStore, namespace: str | None, labels: Selector = EVERYTHING) -> tuple[JobLife, ...]:
+def everything(store: ObjectStore, namespace: str | None, labels: Selector = EVERYTHING) -> tuple[JobLife, ...]:
     """All jobs (of Workflows with such labels), in order of submission."""
     found = [life for named in brief(store, namespace, labels) for life in named.lives]
     return tuple(sorted(found, key=lambda life: (life.submitted_s, life.id)))
@@ -132,16 +137,17 @@ def _place(workflow: Object) -> tuple[str, str]:
     return workflow["metadata"]["namespace"], workflow["metadata"]["name"]
 
 
-def _lives(store: LocalStore, workflow: Object, pods: Iterable[Object]) -> tuple[JobLife, ...]:
+def _lives(store: ObjectStore, workflow: Object, pods: Iterable[Object]) -> tuple[JobLife, ...]:
     """The jobs of a Workflow; a job whose engine has not looked yet counts as queued."""
-    return tuple(_with_files(life, store.home) for life in lives(workflow, pods)) or _unseen(workflow)
+    source = source_of(store, home_of(store))
+    return tuple(_with_ends(life, source) for life in lives(workflow, pods)) or _unseen(workflow)
 
 
-def _with_files(life: JobLife, home: Path) -> JobLife:
-    """A job with what its drivers left beside its checkpoints: where they ended, and why the last one failed."""
+def _with_ends(life: JobLife, source: Source) -> JobLife:
+    """A job with what its drivers said at their ends: how far they had come, and why the last one failed."""
     if life.phase == "Succeeded" or not life.segments:
         return life
-    ends = read_ends(job_folder(home, life))
+    ends = source.ends(life)
     epochs = [end.get("epoch") for end in ends.values()]
     done = max([life.done, *(round(epoch * UNITS_PER_EPOCH) for epoch in epochs if isinstance(epoch, int | float))])
     total = life.total or (round(epochs_of(life.asked) * UNITS_PER_EPOCH) if done else 0)
@@ -183,7 +189,7 @@ def _unseen(workflow: Object) -> tuple[JobLife, ...]:
     )
 
 
-def _workflow(store: LocalStore, namespace: str | None, name: str) -> Object:
+def _workflow(store: ObjectStore, namespace: str | None, name: str) -> Object:
     """The Workflow of that name."""
     if namespace is not None:
         try:
@@ -200,7 +206,7 @@ def _workflow(store: LocalStore, namespace: str | None, name: str) -> Object:
     return found[0]
 
 
-def _latest(store: LocalStore, namespace: str | None) -> Object:
+def _latest(store: ObjectStore, namespace: str | None) -> Object:
     """The Workflow that was made last."""
     found = workflows(store, namespace)
     if not found:

@@ -11,9 +11,9 @@ from voda_flows.report.events import Event
 from voda_flows.report.frame import FOOT, LEFT, RIGHT, WIDTH, axis, grid, picture, tip, words
 from voda_flows.report.lives import JobLife
 from voda_flows.report.record import JobRecord, Record
-from voda_flows.report.summary import figure
 from voda_flows.report.svg import Axis, element, path
 from voda_flows.report.times import moment, short
+from voda_flows.runtime.reports import figure
 
 #: More jobs than this have low lanes.
 FEW: Final = 30

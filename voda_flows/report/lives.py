@@ -55,6 +55,7 @@ class Segment:
         trains: Whether the driver was given an allocation document.
         size: Workers in the newest document.
         message: What its gate says of its place in the queue, empty once granted.
+        record: What its checkpoint step told of it (``runtime/segment_record.py``), empty before.
     """
 
     number: int
@@ -68,6 +69,7 @@ class Segment:
     trains: bool = False
     size: int = 0
     message: str = ""
+    record: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,7 +226,8 @@ def _segment(several: Sequence[SegmentNodes], pods: Mapping[str, Object]) -> Seg
     driving = next(iter(own.of("driver")), {})
     driver = pods.get(driving.get("id", ""), {})
     document = _document(driver)
-    checkpoint = next(iter(own.of("checkpoint")), {})
+    checkpoints = own.of("checkpoint")
+    checkpoint = next(iter(checkpoints), {})
     return Segment(
         number=own.number,
         queued_s=seconds(gates[0].get("startedAt")) or 0.0,
@@ -239,6 +242,7 @@ def _segment(several: Sequence[SegmentNodes], pods: Mapping[str, Object]) -> Seg
         trains=bool(document),
         size=len(document.get("workers", ())),
         message="" if granted else gates[-1].get("message", ""),
+        record=next((text for node in checkpoints if (text := parameters(node, "outputs").get("record", ""))), ""),
     )
 
 

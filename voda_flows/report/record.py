@@ -186,14 +186,23 @@ def document(made: Record) -> Object:
         "nodes": [asdict(node) for node in made.nodes],
         "jobs": [
             {
-                **asdict(job.life),
-                "asked": dict(job.life.asked),
+                **_life_document(job.life),
                 "events": [asdict(event) for event in job.happened],
                 "numbers": asdict(job.numbers),
                 "reports": list(job.rows),
             }
             for job in made.jobs
         ],
+    }
+
+
+def _life_document(life: JobLife) -> Object:
+    """A life as a JSON object; what a segment's record tells is among the job's events and reports."""
+    said = asdict(life)
+    return {
+        **said,
+        "asked": dict(life.asked),
+        "segments": [{name: value for name, value in row.items() if name != "record"} for row in said["segments"]],
     }
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from typing import Any
 
 from voda_flows.local.memos import Memos
 from voda_flows.local.store import LocalStore
 from voda_flows.objects import POD_ENDED, WORKFLOW_ENDED, Object, phase_of
 from voda_flows.report.lives import Holding, JobLife, Segment
+from voda_flows.store import ObjectStore
 
 _REVISION = 1
 """To be raised whenever lives are read from the same documents in another way."""
@@ -23,8 +24,10 @@ _METADATA = ("name", "namespace", "uid", "labels", "creationTimestamp")
 _STATUS = ("phase", "message", "progress", "startedAt", "finishedAt")
 
 
-def memos(store: LocalStore) -> Memos:
-    """The memos of jobs, in the form that these lines of code write."""
+def memos(store: ObjectStore) -> Memos | None:
+    """The memos of jobs, in the form that these lines of code write; None where the store keeps none."""
+    if not isinstance(store, LocalStore):
+        return None
     shape = [
         _REVISION,
         *((field.name, str(field.type)) for kind in (JobLife, Segment, Holding) for field in fields(kind)),
@@ -45,13 +48,18 @@ def text_of(workflow: Object, lives: Iterable[JobLife]) -> str:
         "metadata": {name: workflow["metadata"][name] for name in _METADATA if name in workflow["metadata"]},
         "status": {name: workflow["status"][name] for name in _STATUS if name in workflow["status"]},
     }
-    return json.dumps({"workflow": head, "lives": [asdict(life) for life in lives]}, separators=(",", ":"))
+    return json.dumps({"workflow": head, "lives": [asdict(_brief(life)) for life in lives]}, separators=(",", ":"))
 
 
 def read(text: str) -> tuple[Object, tuple[JobLife, ...]]:
     """The Workflow's head and its jobs."""
     found = json.loads(text)
     return found["workflow"], tuple(map(_life, found["lives"]))
+
+
+def _brief(life: JobLife) -> JobLife:
+    """A job without what its checkpoint steps told: in local mode, the only one with memos, there are the files."""
+    return replace(life, segments=tuple(replace(segment, record="") for segment in life.segments))
 
 
 def _life(row: dict[str, Any]) -> JobLife:

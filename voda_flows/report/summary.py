@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
 
 from voda_flows.objects import Object
 from voda_flows.report.events import RESIZES, Event
 from voda_flows.report.lives import JobLife
-
-#: Metrics of a report row in the order in which they are worth showing (schema in workloads/README.md).
-METRICS: Final = ("accuracy", "validation_loss", "loss")
+from voda_flows.runtime.reports import last_metric
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,23 +100,3 @@ def _parts(life: JobLife, happened: tuple[Event, ...], end_s: float) -> dict[str
         wait = "preempted_s"
     cut(wait if not life.segments else "training_s", None)
     return parts
-
-
-def last_metric(rows: tuple[Object, ...]) -> tuple[str, float | None]:
-    """The most telling metric that was reported, and its last value."""
-    for name in METRICS:
-        for row in reversed(rows):
-            value = figure(row, name)
-            if value is not None:
-                return name, value
-    return "", None
-
-
-def figure(row: Object, name: str) -> float | None:
-    """A finite number in a report row: one of its own columns, or one of the script's metrics.
-
-    >>> figure({"loss": 0.5, "metrics": {"accuracy": 0.9}}, "accuracy")
-    0.9
-    """
-    value = row.get(name, (row.get("metrics") or {}).get(name))
-    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None

@@ -3,9 +3,10 @@
     what is there (driver's status, its end.json, newest good checkpoint, earlier verdicts) -> judge -> verdict
 
 The verdict is `done`, `resize` (stopped as asked: wait at the gate and go on) or `lost` (it broke: go on from the
-newest good checkpoint), written to `/tmp/voda-state`; or the step fails with the reason, when too many segments in a
+newest good checkpoint), the step's output `state`; or the step fails with the reason, when too many segments in a
 row failed without getting further. Each verdict is left as `segment-<k>/verdict.json`, because the checkpoints that
-would tell how far earlier segments got are dropped in time.
+would tell how far earlier segments got are dropped in time. What people want to know of the segment, without access
+to the volume, goes into further outputs (`checkpoint_outputs.py`).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from voda_flows.runtime import checkpoints
+from voda_flows.runtime import checkpoint_outputs, checkpoints
 from voda_flows.runtime.errors import BadEnvironment
 from voda_flows.runtime.segment_folder import DONE, STOPPED, End, write_atomically
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 VERDICT = "verdict.json"
 END = "end.json"
-STATE_FILE = "/tmp/voda-state"  # noqa: S108 - the step's own file system; the template reads its output there
 # What Argo calls a driver whose pod was deleted or whose node went: nobody's fault, so it counts against nobody.
 NODE_LOST = ("Error", "")
 # A driver that ends well without leaving a word was stopped before it had a document, and so a folder.
@@ -198,10 +198,12 @@ def run(environment: Mapping[str, str]) -> Verdict:
         job = environment["VODA_JOB"]
         number = int(environment["VODA_SEGMENT"])
         retry_limit = int(environment.get("VODA_RETRY_LIMIT") or 3)
+        files = checkpoint_outputs.files(environment)
     except (KeyError, ValueError) as fault:
         message = (
-            "checkpoint step: expected VODA_CHECKPOINT_ROOT, VODA_JOB, and numbers in VODA_SEGMENT and"
-            f" VODA_RETRY_LIMIT, found a fault at {fault}; run the step from the template, which sets them"
+            "checkpoint step: expected VODA_CHECKPOINT_ROOT, VODA_JOB, VODA_OUTPUTS with a file for 'state', and"
+            f" numbers in VODA_SEGMENT and VODA_RETRY_LIMIT, found a fault at {fault}; run the step from the"
+            " template, which sets them"
         )
         raise BadEnvironment(message) from fault
     segment = read_segment(root, job, number, environment.get("VODA_DRIVER_STATUS", ""))
@@ -210,7 +212,8 @@ def run(environment: Mapping[str, str]) -> Verdict:
     folder.mkdir(parents=True, exist_ok=True)  # a driver that never ran has left none
     write_atomically(folder / VERDICT, json.dumps(asdict(verdict)) + "\n")
     if verdict.state != "failed":
-        Path(environment.get("VODA_STATE_FILE") or STATE_FILE).write_text(verdict.state, encoding="utf-8")
+        files["state"].write_text(verdict.state, encoding="utf-8")
+    checkpoint_outputs.leave(files, root, number, asdict(verdict))
     return verdict
 
 

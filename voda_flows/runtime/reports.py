@@ -10,7 +10,7 @@ import json
 import math
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 Row = dict[str, object]
 REPORTS = "reports.jsonl"
+#: Metrics of a row in the order in which they are worth showing.
+METRICS = ("accuracy", "validation_loss", "loss")
 
 
 @dataclass(frozen=True)
@@ -139,6 +141,26 @@ def make_row(moment: Moment, meter: Meter, sums: Sequence[float], metrics: Mappi
         "gradient_variance": _number(variance),
         "metrics": others,
     }
+
+
+def last_metric(rows: Sequence[Mapping[str, Any]]) -> tuple[str, float | None]:
+    """The most telling metric that was reported, and its last value; of no name where there is none."""
+    for name in METRICS:
+        for row in reversed(rows):
+            value = figure(row, name)
+            if value is not None:
+                return name, value
+    return "", None
+
+
+def figure(row: Mapping[str, Any], name: str) -> float | None:
+    """A finite number in a report row: one of its own columns, or one of the script's metrics.
+
+    >>> figure({"loss": 0.5, "metrics": {"accuracy": 0.9}}, "accuracy")
+    0.9
+    """
+    value = row.get(name, (row.get("metrics") or {}).get(name))
+    return float(value) if isinstance(value, (int, float)) and math.isfinite(value) else None
 
 
 def append(path: Path, row: Row) -> None:

@@ -23,6 +23,7 @@ from hera.workflows import (
     ExistingVolume,
     FieldEnv,
     Parameter,
+    Resources,
     RetryStrategy,
     SecretVolume,
     Step,
@@ -42,9 +43,20 @@ NODE_LOSS_S = 10
 GRACE_S = 60
 #: Tries of a checkpoint step whose pod was lost; a step that failed by itself (exit code 1) has said that its job has.
 CHECKPOINT_TRIES = 5
-STATE_FILE = "/tmp/voda-state"  # noqa: S108 -- a path in the checkpoint pod's own file system
+#: What the checkpoint step says, and what stands for it where its pod was lost before it could.
+CHECKPOINT_OUTPUTS = {
+    "state": "lost",
+    "why": "the checkpoint step was lost",
+    "metric": "unknown",
+    "resizes": "unknown",
+    "gpu-seconds": "unknown",
+    "record": "{}",
+}
 
-_WORKER_INPUTS = ("segment", "image", "volume", "job-name", "service-account", "workdir", "command", "warm")
+_WORKER_INPUTS = (
+    *("segment", "image", "volume", "job-name", "service-account", "workdir", "command", "warm"),
+    *("cpu-per-worker", "memory-per-worker"),
+)
 _DRIVER_INPUTS = (
     *("segment", "image", "volume", "job-name", "service-account", "workdir", "command"),
     *("epochs", "checkpoint-steps", "restart-limit", "launcher"),
@@ -114,6 +126,11 @@ def _key() -> SecretVolume:
         mount_path="/etc/voda-key",
         read_only=True,
     )
+
+
+def _small() -> Resources:
+    """What driver and checkpoint step need: they talk and count, and the first reads a file at a time."""
+    return Resources(cpu_request="100m", memory_request="256Mi")
 
 
 def _tolerations() -> list[m.Toleration]:
@@ -227,7 +244,15 @@ def _worker() -> Container:
     place = {
         "nodeSelector": {"kubernetes.io/hostname": _input("node")},
         "terminationGracePeriodSeconds": GRACE_S,
-        "containers": [{"name": "main", "resources": {"limits": {"nvidia.com/gpu": _input("gpus")}}}],
+        "containers": [
+            {
+                "name": "main",
+                "resources": {
+                    "limits": {"nvidia.com/gpu": _input("gpus")},
+                    "requests": {"cpu": _input("cpu-per-worker"), "memory": _input("memory-per-worker")},
+                },
+            }
+        ],
     }
     return Container(
         name="worker",
@@ -276,16 +301,21 @@ def _driver() -> Container:
         ],
         volumes=[_claim(), _key(), DownwardAPIVolume(name="podinfo", items=[document], mount_path="/podinfo")],
         tolerations=_tolerations(),
+        resources=_small(),
         pod_spec_patch=json.dumps({"terminationGracePeriodSeconds": GRACE_S}),
     )
 
 
 def _checkpoint() -> Container:
-    state = Parameter(name="state", value_from=m.ValueFrom(path=STATE_FILE, default="lost"))
+    files = {name: f"/tmp/voda-{name}" for name in CHECKPOINT_OUTPUTS}  # noqa: S108 -- in the pod's own file system
+    said = [
+        Parameter(name=name, value_from=m.ValueFrom(path=files[name], default=default))
+        for name, default in CHECKPOINT_OUTPUTS.items()
+    ]
     return Container(
         name="checkpoint",
         inputs=_inputs(*_CHECKPOINT_INPUTS, "status"),
-        outputs=[state],
+        outputs=said,
         labels=_labels("checkpoint"),
         service_account_name=_input("service-account"),
         image=_input("image"),
@@ -294,10 +324,11 @@ def _checkpoint() -> Container:
             *_identity_env(),
             Env(name="VODA_DRIVER_STATUS", value=_input("status")),
             Env(name="VODA_RETRY_LIMIT", value=_input("retry-limit")),
-            Env(name="VODA_STATE_FILE", value=STATE_FILE),
+            Env(name="VODA_OUTPUTS", value=" ".join(f"{name}={path}" for name, path in files.items())),
         ],
         volumes=[_claim()],
         tolerations=_tolerations(),
+        resources=_small(),
         retry_strategy=RetryStrategy(
             limit=str(CHECKPOINT_TRIES), retry_policy="Always", expression="lastRetry.exitCode != '1'"
         ),

@@ -23,7 +23,7 @@ from voda_flows.objects import POD_ENDED, WORKFLOW_ENDED, Key, Object
 ROOT = Path(__file__).resolve().parents[3]
 #: They start processes, or need a cluster: run by tests/e2e/test_command_line.py, tests/e2e/test_demo.py and
 #: tests/contract/test_install.py, only read here.
-STARTING = ("up", "down", "demo", "install")
+STARTING = ("up", "down", "demo", "install", "uninstall")
 #: It ends with Ctrl-C: run by test_terminal.py.
 ENDLESS = ("voda watch",)
 #: Words of a command line that stays until jobs have ended.

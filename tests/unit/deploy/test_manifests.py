@@ -10,7 +10,6 @@ import yaml
 
 from tests.unit.deploy import manifests as found
 from voda_flows.config import CONFIG_MAP, NAMESPACE_VARIABLE, Settings
-from voda_flows.control.pods import DRIVER_PORT
 from voda_flows.install.applying import LABELS, ordered
 from voda_flows.install.kustomize import find_file
 from voda_flows.install.overlays import CLUSTER, ONE_NAMESPACE, OVERLAYS, Wanted, documents, manifests
@@ -18,7 +17,7 @@ from voda_flows.kube.opening import NAMESPACES_VARIABLE
 from voda_flows.objects import Object
 from voda_flows.render import TEMPLATES, rendered
 from voda_flows.workflows.elastic_job import AGENT_PORT
-from voda_flows.workflows.parameters import JOB_TEMPLATE, PARAMETERS
+from voda_flows.workflows.parameters import DRIVER_PORT, JOB_TEMPLATE, PARAMETERS
 from voda_flows.worlds import WORLD_VARIABLE
 
 SETTING = re.compile(r"^#  (?=\S)", re.MULTILINE)

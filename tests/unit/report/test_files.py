@@ -13,13 +13,14 @@ import pytest
 from tests.unit.report.five_jobs import five_jobs
 from tests.unit.report.many_jobs import many_jobs
 from tests.unit.report.world import START_S
-from voda_flows.report import curves, frame, history, lanes, page, statistics, summary, svg, timeline, times
+from voda_flows.report import curves, frame, history, lanes, page, statistics, svg, timeline, times
 from voda_flows.report.files import SegmentFiles, read_files
 from voda_flows.report.record import Record
 from voda_flows.report.span import Span
+from voda_flows.runtime import reports, segment_record
 
 
-@pytest.mark.parametrize("module", [times, svg, history, statistics, summary])
+@pytest.mark.parametrize("module", [times, svg, history, statistics, reports, segment_record])
 def test_examples_in_docstrings_hold(module: object) -> None:
     """Every example in a docstring is what comes out."""
     failed, tried = doctest.testmod(module)  # type: ignore[arg-type]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from voda_flows.objects import Object
 from voda_flows.report.files import SegmentFiles
 from voda_flows.report.times import text
+from voda_flows.runtime.segment_record import Told, record_text
 
 START_S = 1_800_000_000.0
 UID = "11111111-2222-3333-4444-555555555555"
@@ -46,6 +47,7 @@ class Building:
     phase: str = "Running"
     finished: float | None = None
     files: dict[int, SegmentFiles] = field(default_factory=dict)
+    checkpoints: dict[str, int] = field(default_factory=dict)
     segment: int = 0
     outer: str = ""
     train: str = ""
@@ -183,6 +185,7 @@ class Building:
         checkpoint = f"{self.train}.checkpoint"
         self.add(checkpoint, "Pod", "checkpoint", self.train, when)
         self.end(checkpoint, when + 0.5, state=state)
+        self.checkpoints[checkpoint] = self.segment
         if state == "done":
             self.finish(when + 1)
         else:
@@ -207,9 +210,19 @@ class Building:
         self.files[segment] = replace(self.files.get(segment, SegmentFiles()), verdict=verdict)
         return self
 
+    def told(self) -> dict[str, Object]:
+        """The nodes, with what their checkpoint steps tell of their segments."""
+        nodes = dict(self.nodes)
+        for name, segment in self.checkpoints.items():
+            left = self.files.get(segment, SegmentFiles())
+            told = Told(segment=segment, end=left.end, verdict=left.verdict, resizes=left.resizes, rows=left.rows)
+            said = [*nodes[name]["outputs"]["parameters"], {"name": "record", "value": record_text(told)}]
+            nodes[name] = {**nodes[name], "outputs": {"parameters": said}}
+        return nodes
+
     def workflow(self) -> Object:
         """The Workflow as it stands."""
-        status: Object = {"phase": self.phase, "nodes": self.nodes}
+        status: Object = {"phase": self.phase, "nodes": self.told()}
         if self.finished is not None:
             status["finishedAt"] = at(self.finished)
         meta = {"name": self.name, "namespace": "default", "uid": self.uid, "creationTimestamp": at(self.submitted)}

@@ -11,6 +11,8 @@ from voda_flows.runtime import checkpoints
 from voda_flows.runtime.checkpoint import Segment, Verdict, judge, run
 from voda_flows.runtime.errors import BadEnvironment
 from voda_flows.runtime.segment_folder import End
+from voda_flows.runtime.segment_record import told_by
+from voda_flows.workflows.elastic_job import CHECKPOINT_OUTPUTS
 
 DONE = End("done", 90, 9, "")
 STOPPED = End("stopped", 40, 4, "")
@@ -104,7 +106,7 @@ def environment(root: Path, segment: int, **others: str) -> dict[str, str]:
         "VODA_SEGMENT": str(segment),
         "VODA_DRIVER_STATUS": "Failed",
         "VODA_RETRY_LIMIT": "1",
-        "VODA_STATE_FILE": str(root / "state"),
+        "VODA_OUTPUTS": " ".join(f"{name}={root / name}" for name in CHECKPOINT_OUTPUTS),
         **others,
     }
 
@@ -150,3 +152,56 @@ def test_a_missing_variable_is_named() -> None:
     """Outside of its template the step says what it needs."""
     with pytest.raises(BadEnvironment, match="found a fault at 'VODA_CHECKPOINT_ROOT'"):
         run({})
+
+
+def test_a_segment_is_told_to_who_cannot_see_the_volume(tmp_path: Path) -> None:
+    """Outputs for people sum up the job so far, the record has the segment; a failed step tells them too."""
+    leave(tmp_path, 0, 5, "stopped")
+    folder = tmp_path / "job/segment-0"
+    resizes = [
+        {"kind": "start", "from_size": 0, "to_size": 1, "document_s": 90.0, "first_step_s": 100.0},
+        {"kind": "grow", "from_size": 1, "to_size": 3, "last_step_s": 109.0, "first_step_s": 110.0, "still_s": 0.25},
+        {"kind": "stop", "from_size": 3, "to_size": 0, "document_s": 119.0, "last_step_s": 120.0},
+    ]
+    row = {"kind": "epoch", "time_s": 115.0, "epoch": 0, "step": 5, "loss": 0.5, "metrics": {"accuracy": 0.875}}
+    (folder / "resizes.jsonl").write_text("".join(json.dumps(record) + "\n" for record in resizes))
+    (folder / "reports.jsonl").write_text(json.dumps(row) + "\n")
+    first = told_by(record_of(tmp_path, 0))
+    leave(tmp_path, 1, None, "failed")
+    run(environment(tmp_path, 1))
+    leave(tmp_path, 2, None, "failed")
+    said = run(environment(tmp_path, 2))
+    told = told_by((tmp_path / "record").read_text())
+
+    assert said.state == "failed"
+    assert {name: (tmp_path / name).read_text() for name in ("metric", "resizes", "gpu-seconds")} == {
+        "metric": "accuracy 0.875",
+        "resizes": "1 grow, 1 preempt",
+        "gpu-seconds": "40",
+    }
+    assert (tmp_path / "why").read_text() == said.message
+    assert told is not None
+    assert first is not None
+    assert (told.segment, told.verdict["state"], told.end["outcome"], told.rows) == (2, "failed", "failed", ())
+    assert (first.end["outcome"], first.verdict["step"], first.resizes, first.rows) == (
+        "stopped",
+        5,
+        tuple({**dict.fromkeys(("document_s", "last_step_s", "first_step_s", "still_s")), **one} for one in resizes),
+        ({**row, "segment": 0},),
+    )
+
+
+def record_of(root: Path, segment: int) -> str:
+    """The record that the step leaves of a segment."""
+    run(environment(root, segment))
+    return (root / "record").read_text()
+
+
+def test_what_cannot_be_told_changes_no_decision(tmp_path: Path) -> None:
+    """A script may report anything; the step warns, decides, and leaves the outputs to their defaults."""
+    leave(tmp_path, 0, 5, "stopped")
+    (tmp_path / "job/segment-0/resizes.jsonl").write_text('{"kind": "grow", "to_size": [1], "first_step_s": 1}\n' * 2)
+
+    assert run(environment(tmp_path, 0)).state == "resize"
+    assert (tmp_path / "state").read_text() == "resize"
+    assert not (tmp_path / "record").exists()

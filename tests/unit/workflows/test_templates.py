@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,19 @@ def test_every_input_is_used_and_given() -> None:
         for step in [step for group in template.get("steps", []) for step in group]:
             given = {row["name"] for row in (step.get("arguments") or {}).get("parameters", [])}
             assert given == takes[step["template"]], f"{name}.{step['name']}"
+
+
+def test_every_pod_sets_something_aside() -> None:
+    """A pod that asks for nothing is the first to be ended where a node's memory runs short."""
+    templates = {template["name"]: template for template in w.to_dict()["spec"]["templates"]}
+    patch = json.loads(templates["worker"]["podSpecPatch"])
+    asked = {name: templates[name]["container"]["resources"]["requests"] for name in ("driver", "checkpoint")}
+
+    assert patch["containers"][0]["resources"]["requests"] == {
+        "cpu": "{{inputs.parameters.cpu-per-worker}}",
+        "memory": "{{inputs.parameters.memory-per-worker}}",
+    }
+    assert all(amounts == {"cpu": "100m", "memory": "256Mi"} for amounts in asked.values())
 
 
 @pytest.mark.parametrize(

@@ -43,9 +43,9 @@ class Graph:
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """The tasks on which no other depends."""
+        """The tasks on which no other depends, in the order of their names: so the controller begins with them."""
         needed = {name for needs in self.needs.values() for name in needs}
-        return tuple(name for name in self.tasks if name not in needed)
+        return tuple(sorted(name for name in self.tasks if name not in needed))
 
     def before(self, name: str) -> tuple[str, ...]:
         """All tasks before one, near and far; the task itself is among them where it depends on itself."""

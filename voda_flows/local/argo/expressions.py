@@ -3,7 +3,7 @@
 In: the text and the variables; out: its value. Argo uses two libraries here (govaluate for ``when`` and ``depends``,
 expr for ``{{=...}}`` and ``retryStrategy.expression``); what both have in common, and what documents in practice use,
 is one grammar: integers, numbers, text in quotes, ``true``, ``false``, ``nil``, names, arithmetic, comparison,
-``&& || !``, ``?:``, and the functions of FUNCTIONS. Everything else is refused by name.
+``&& || !``, ``?:``, ``x in (1, 2)``, and the functions of FUNCTIONS. Everything else is refused by name.
 """
 
 from __future__ import annotations
@@ -25,9 +25,11 @@ TOKEN = re.compile(
 )
 BRACKETS = re.compile(r"\[['\"](.*?)['\"]\]")
 LITERALS: Mapping[str, Any] = {"true": True, "false": False, "nil": None}
-WORDS = {"and": "&&", "or": "||", "not": "!"}
+WORDS = {"and": "&&", "or": "||", "not": "!", "in": "in"}
+KINDS = {"number": "NUMERIC", "text": "STRING", "name": "VARIABLE"}
+"""What Argo calls values of a condition."""
 PRECEDENCE: Mapping[str, int] = {
-    "||": 1, "&&": 2, "==": 3, "!=": 3, "<": 4, "<=": 4, ">": 4, ">=": 4, "+": 5, "-": 5, "*": 6, "/": 6, "%": 6,
+    "||": 1, "&&": 2, "==": 3, "!=": 3, "in": 4, "<": 4, "<=": 4, ">": 4, ">=": 4, "+": 5, "-": 5, "*": 6, "/": 6, "%": 6,
     "**": 7,
 }  # fmt: skip
 
@@ -126,6 +128,8 @@ def compute(tree: Expression, lookup: Callable[[str], Any]) -> Any:  # noqa: ANN
         decides = CHAINS[tree.kind]
         return decides if any(_truth(compute(part, lookup)) == decides for part in tree.parts) else not decides
     first = compute(tree.parts[0], lookup)
+    if tree.kind == "in":
+        return any(_binary("==", first, compute(part, lookup)) for part in tree.parts[1:])
     if tree.kind == "?:":
         return compute(tree.parts[1 if _truth(first) else 2], lookup)
     return _operation(tree.kind, first, *(compute(part, lookup) for part in tree.parts[1:]))
@@ -195,7 +199,7 @@ def parse(source: str) -> Expression:
     parser = _Parser(tokens)
     tree = parser.ternary()
     if parser.peek()[0]:
-        raise InvalidValue(f"Cannot transition token types: unexpected {parser.peek()[1]!r}")
+        raise InvalidValue(f"Cannot transition token types{parser.transition()}")
     return tree
 
 
@@ -208,6 +212,11 @@ def _tokens(source: str) -> list[tuple[str, str]]:
         word = match.group(kind)
         found.append(("sign", WORDS[word]) if kind == "name" and word in WORDS else (kind, word))
     return found
+
+
+def _bare(kind: str, word: str) -> str:
+    """A token without its quotes."""
+    return re.sub(r"\\(.)", r"\1", word[1:-1]) if kind == "text" else word
 
 
 class _Parser:
@@ -242,12 +251,31 @@ class _Parser:
         left = self.unary()
         while self.peek()[0] == "sign" and PRECEDENCE.get(self.peek()[1], -1) > lowest:
             sign = self.take()[1]
+            if sign == "in":
+                left = Expression(kind="in", parts=(left, *self.listed()))
+                continue
             parts = [left, self.binary(PRECEDENCE[sign])]
             while sign in CHAINS and self.peek() == ("sign", sign):
                 self.take()
                 parts.append(self.binary(PRECEDENCE[sign]))
             left = Expression(kind=sign, parts=tuple(parts))
         return left
+
+    def listed(self) -> list[Expression]:
+        self.take("(")
+        found = [self.ternary()]
+        while self.peek() == ("sign", ","):
+            self.take()
+            found.append(self.ternary())
+        self.take(")")
+        return found
+
+    def transition(self) -> str:
+        """What follows where nothing should, in Argo's words where two values stand side by side."""
+        (before, first), (kind, word) = self.tokens[self.position - 1], self.peek()
+        if before in KINDS and kind in KINDS:
+            return f" from {KINDS[before]} [{_bare(before, first)}] to {KINDS[kind]} [{_bare(kind, word)}]"
+        return f": unexpected {word!r}"
 
     def unary(self) -> Expression:
         if self.peek() in {("sign", "!"), ("sign", "-")}:
@@ -260,7 +288,7 @@ class _Parser:
             is_float = "." in word or len(word) > MAX_DIGITS
             return Expression(kind="literal", value=float(word) if is_float else int(word))
         if kind == "text":
-            return Expression(kind="literal", value=re.sub(r"\\(.)", r"\1", word[1:-1]))
+            return Expression(kind="literal", value=_bare(kind, word))
         if kind == "name":
             return self.call(word) if self.peek() == ("sign", "(") else self.name(word)
         if word == "(":

@@ -23,10 +23,9 @@ from voda_flows.local.argo.scope import failures, workflow_variables
 from voda_flows.local.argo.templates import Templates, TemplateSource, effective_spec
 from voda_flows.local.argo.ttl import expiry
 from voda_flows.local.argo.validate import validate
-from voda_flows.objects import POD_ENDED, WORKFLOW_ENDED, Object, format_time, phase_of
+from voda_flows.objects import COMPLETED_LABEL, POD_ENDED, WORKFLOW_ENDED, Object, format_time, phase_of
 
 PHASE_LABEL = "workflows.argoproj.io/phase"
-COMPLETED_LABEL = "workflows.argoproj.io/completed"
 MAX_ROUNDS = 1000  # looks until nothing changes any more; a Workflow of that many skipped tasks in a row is no use
 
 
@@ -202,7 +201,7 @@ def _described(metadata: Object, spec: Object) -> Object:
 def _conditions(run: Run, ended: bool) -> list[Object]:
     pods = [node for node in run.tree.by_id.values() if node["type"] == "Pod"]
     found = []
-    if pods:
+    if pods or phase_of(run.workflow):  # the controller says so from its second look on
         running = any(node["phase"] == "Running" for node in pods)
         found.append({"type": "PodRunning", "status": str(running)})
     return [*found, {"type": "Completed", "status": "True"}] if ended else found
