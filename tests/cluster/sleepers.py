@@ -34,6 +34,7 @@ ACCOUNT = "voda-scheduler"
 CRON = "voda-scheduler"
 TEMPLATE = "voda-elastic-job"
 _ACCOUNTS = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts"
+_WORKFLOWS = f"/apis/argoproj.io/v1alpha1/namespaces/{NAMESPACE}/workflows"
 _TOKEN_S = 3600
 _SECONDS = "{{inputs.parameters.command}}"
 _LISTENS = "import socket,sys,time; s=socket.create_server(('', 7070)); time.sleep(float(sys.argv[1]))"
@@ -178,8 +179,7 @@ def _put_scheduler_aside(voda: Installation) -> None:
 def _end_scheduler(voda: Installation) -> None:
     for key, body in voda.store.snapshot("Workflow").items():
         if has_labels(body, {CRON_LABEL: CRON}) and phase_of(body) not in WORKFLOW_ENDED:
-            with contextlib.suppress(NotFound):
-                voda.store.delete("Workflow", key.namespace, key.name)
+            voda.cluster.api.delete(f"{_WORKFLOWS}/{key.name}")
     if not voda.until(lambda: not voda.scheduler_pods()):
         raise ClusterError("expected the scheduler's pod to go, it is still there")
 
@@ -187,8 +187,7 @@ def _end_scheduler(voda: Installation) -> None:
 def _take_away(voda: Installation) -> None:
     """Workflows and pods of the block."""
     for key in list(voda.store.snapshot("Workflow")):
-        with contextlib.suppress(NotFound):
-            voda.store.delete("Workflow", key.namespace, key.name)
+        voda.cluster.api.delete(f"{_WORKFLOWS}/{key.name}")
     voda.until(lambda: voda.gpus_held() == 0)
 
 
