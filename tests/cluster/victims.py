@@ -84,7 +84,9 @@ class Striker:
     def repair(self, *, all_of_it: bool = False) -> None:
         """Repair what is due, or everything."""
         now_s = time.monotonic()
-        due = [one for one in self.repairs if all_of_it or one.due_s <= now_s]
+        due = sorted((one for one in self.repairs if all_of_it or one.due_s <= now_s), key=lambda one: bool(one.node))
+        if any(not one.node for one in self.repairs if one not in due):
+            due = [one for one in due if not one.node]  # a node needs the control plane to come back
         self.repairs = [one for one in self.repairs if one not in due]
         for one in due:
             one.deed()
