@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 import time
 from typing import cast
@@ -22,7 +23,7 @@ def striker(done: list[str], *broken: tuple[str, str, float]) -> Striker:
     """One that has broken these: name, node, and in how many seconds it is to be repaired."""
     now_s = time.monotonic()
     repairs = [
-        Repair(due_s=now_s + in_s, node=node, deed=lambda name=name: done.append(name)) for name, node, in_s in broken
+        Repair(due_s=now_s + in_s, node=node, deed=functools.partial(done.append, name)) for name, node, in_s in broken
     ]
     return Striker(voda=cast("Installation", None), chance=random.Random(1), repairs=repairs)
 
