@@ -100,22 +100,27 @@ def epoch(voda: Installation) -> int:
 
 
 def test_the_lease_keeps_one_of_two(voda: Installation, tmp_path: Path) -> None:
-    """While one lives the other does nothing; when it is killed the other goes on, and no GPU was given twice."""
-    before = epoch(voda)
-    with Recorder(voda.cluster.api) as record, scheduler(voda, tmp_path / "one") as one:
-        assert voda.until(lambda: holder(voda).endswith(identity(one)), LIMIT_S), one.said()
-        with scheduler(voda, tmp_path / "two") as two:
-            first = [sleeper(voda, f"first-{number}", 5, gpus=2) for number in range(3)]
-            ended = [phase_of(voda.wait_ended(name)) for name in first]
-            kept = (holder(voda).endswith(identity(one)), epoch(voda) - before, "round=done" in two.said())
-            one.signal(signal.SIGKILL)
-            second = [sleeper(voda, f"second-{number}", 5, gpus=2) for number in range(3)]
-            ended += [phase_of(voda.wait_ended(name)) for name in second]
-            taken = (holder(voda).endswith(identity(two)), epoch(voda) - before, "lease=fenced" in two.said())
+    """Each job is granted once by one of them; when the holder is killed the other fences it off and goes on."""
+    with (
+        Recorder(voda.cluster.api) as record,
+        scheduler(voda, tmp_path / "one") as one,
+        scheduler(voda, tmp_path / "two") as two,
+    ):
+        names = [sleeper(voda, f"first-{number}", 5, gpus=2) for number in range(3)]
+        ended = [phase_of(voda.wait_ended(name)) for name in names]
+        holds, other = (one, two) if holder(voda).endswith(identity(one)) else (two, one)
+        before = epoch(voda)
+        holds.signal(signal.SIGKILL)
+        names += [sleeper(voda, f"second-{number}", 5, gpus=2) for number in range(3)]
+        ended += [phase_of(voda.wait_ended(name)) for name in names[3:]]
+        now = (holder(voda).endswith(identity(other)), epoch(voda), "lease=fenced" in other.said())
+        uids = [voda.workflow(name)["metadata"]["uid"] for name in names]
     verdict = judge(record.changes(), GPUS)
+    said = one.said() + two.said()
 
-    assert ended == ["Succeeded"] * 6, two.said()
-    assert (kept, taken) == ((True, 1, False), (True, 2, True))
+    assert ended == ["Succeeded"] * 6, said
+    assert now == (True, before + 1, True), said
+    assert [said.count(f"job={uid}/train action='Grant'") for uid in uids] == [1] * 6
     assert (verdict.over, verdict.twice) == ((), ())
 
 

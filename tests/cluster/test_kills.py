@@ -11,7 +11,7 @@ from tests.cluster import nodes
 from tests.cluster.installed import NAMESPACE, Installation
 from tests.cluster.nodes import NODES
 from tests.cluster.places import REPOSITORY
-from tests.cluster.victims import connect_again, cut_off, processes_of, strays
+from tests.cluster.victims import connect_again, cut_off, strays
 from tests.e2e.job_record import epochs, verdicts
 from voda_flows.objects import POD_ENDED, phase_of
 
@@ -45,7 +45,6 @@ def test_a_late_writer_of_a_lost_node_changes_nothing(lost: Installation) -> Non
     for name in others:
         lost.cluster.api.patch(f"{NODES}/{name}", {"spec": {"unschedulable": None}})
     (driver,) = lost.pods(job, "driver")
-    (writer,) = processes_of(lost.cluster, driver, "voda_flows.runtime.driver")
     places = {pod["spec"]["nodeName"] for pod in lost.pods(job)}
 
     cut_off(lost.cluster, NODE_LOST)
@@ -57,7 +56,7 @@ def test_a_late_writer_of_a_lost_node_changes_nothing(lost: Installation) -> Non
     left = lost.until(lambda: not _writes(lost, driver["metadata"]["uid"]), LIMIT_S)
 
     assert places == {NODE_LOST}
-    assert (phase_of(ended), lived_on, left) == ("Succeeded", True, True), (writer, lost.story(job))
+    assert (phase_of(ended), lived_on, left) == ("Succeeded", True, True), lost.story(job)
     assert (epochs(root, SAMPLES), verdicts(root).count("done")) == (list(range(EPOCHS)), 1)
     assert sorted(path.name for path in root.glob("segment-*")) == ["segment-0", "segment-1"]
 
