@@ -14,8 +14,9 @@ AREA ?= demo
 QUICK ?=
 SPEED ?=
 NODES ?=
+KEEP ?=
 
-.PHONY: help setup demo test slow test-cluster check show render cluster cluster-status cluster-down clean
+.PHONY: help setup demo demo-cluster test slow test-cluster check show render cluster cluster-status cluster-down clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +41,9 @@ $(STAMPS)/bytecode: deploy/setup/bytecode.py $(STAMPS)/horovod
 
 demo: setup ## five elastic jobs on four virtual GPU slots of this machine, live, with a report at the end
 	@$(VENV)/bin/voda demo
+
+demo-cluster: setup ## the same jobs on real Kubernetes and Argo Workflows, on this computer; KEEP=1 leaves all of it up
+	@$(PY) -m tests.cluster.demo $(if $(KEEP),--keep)
 
 test: setup ## the fast tests: unit, laws, scenarios, theory, contract, documentation, a short life end to end
 	@$(PY) -m pytest -m "not slow and not cluster"

@@ -24,6 +24,8 @@ T = TypeVar("T")
 
 #: Version of everything written here; a reader refuses a higher one.
 VERSION = 1
+#: Characters of a display name in Argo; letters, digits, ``-`` and ``.``, the first and the last no mark.
+_SHOWN = 63
 _ACTIONS: Mapping[str, type] = {kind.__name__: kind for kind in get_args(plan.Action)}
 
 
@@ -120,7 +122,20 @@ def read_document(text: str) -> AllocationDocument | None:
 
 def gate_workers_text(workers: tuple[NewWorker, ...]) -> str:
     """Granted workers as a gate's output: a JSON list of mappings of text."""
-    return _dump([{"id": one.id, "node": one.node, "gpus": str(one.gpus)} for one in workers])
+    return _dump(
+        [{"id": one.id, "node": one.node, "gpus": str(one.gpus), "shown": worker_shown(one)} for one in workers]
+    )
+
+
+def worker_shown(worker: NewWorker) -> str:
+    """What a worker is called where Argo shows it; it fails a node whose display name it does not like.
+
+    >>> worker_shown(NewWorker(id="w0", node="n0", gpus=2))
+    'w0-on-n0-2gpus'
+    """
+    size = f"-{worker.gpus}gpus" if worker.gpus > 1 else ""
+    node = "".join(mark if mark.isascii() and (mark.isalnum() or mark in "-.") else "-" for mark in worker.node)
+    return f"{worker.id}-on-{node}"[: _SHOWN - len(size)].rstrip("-.") + size
 
 
 def read_gate_workers(text: str) -> tuple[NewWorker, ...]:

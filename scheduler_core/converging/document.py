@@ -85,7 +85,7 @@ def _gpus(workers: Iterable[Worker]) -> int:
 def _first_document(job: Job, wanted: Wish, late: list[Worker], start_limit_s: float) -> list[Action]:
     """Start when all granted workers are ready, or after the limit with at least the minimum; below it, give up."""
     if not wanted.want and job.driver_ready:
-        return [stop(job, "not to run now: its GPUs are given to jobs before it")]
+        return [stop(job, "not to run now: its GPUs went to others, and none are free")]
     live = live_workers(job)
     surplus = chosen_to_go(live, wanted.excess, len(live) - sum(wanted.want.values())) if wanted.want else []
     evictions = _evictions(job, surplus, "no longer wanted: the job's target became smaller")

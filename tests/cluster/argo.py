@@ -22,6 +22,7 @@ from tests.cluster.processes import LOOK_AGAIN_S, Part
 from voda_flows.objects import Object
 
 HEALTH_PORT = 6060
+SERVER_PORT = 2746
 SERVED_LIMIT_S = 180.0
 APPLIED_AT_ONCE = 2
 NAMESPACED = {"ConfigMap", "ServiceAccount", "Role", "RoleBinding"}
@@ -53,6 +54,24 @@ def controller(setting: Setting) -> Part:
         ),
         environment=ENVIRONMENT,
         is_ready=lambda: answers(setting.network.control, HEALTH_PORT, "/healthz"),
+    )
+
+
+def server(setting: Setting) -> Part:
+    """argo-server; who calls it is whoever his token says."""
+    return Part(
+        name="argo-server",
+        machine=CONTROL,
+        command=(
+            setting.programs.path("argo"),
+            "server",
+            f"--kubeconfig={setting.file('argo.kubeconfig')}",
+            f"--namespace={ARGO_NAMESPACE}",
+            "--auth-mode=client",
+            "--secure=false",
+            f"--port={SERVER_PORT}",
+        ),
+        is_ready=lambda: answers(setting.network.control, SERVER_PORT, "/"),
     )
 
 

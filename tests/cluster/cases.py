@@ -11,13 +11,16 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from scheduler_core.errors import NotFound
 from tests.cluster import programs
 from tests.cluster.faults import ClusterError
 from tests.cluster.installed import LIMIT_S, NAMESPACE, Installation
 from tests.cluster.places import REPOSITORY
 from tests.cluster.trial import PODS, pod
+from voda_flows.control.explain import explain
 from voda_flows.control.pods import gpus as gpus_of
 from voda_flows.control.pods import has_ended, is_leaving
+from voda_flows.control.settings import SettingsSource
 from voda_flows.objects import WORKFLOW_LABEL, Key, Object
 from voda_flows.workflows.tree import Tree, tree
 
@@ -70,6 +73,17 @@ def strangers(made: Installation, **gpus_by_node: int) -> Iterator[None]:
             made.cluster.api.wait_until_gone(PODS, name, LIMIT_S)
 
 
+@contextlib.contextmanager
+def closed(installed: Installation, node: str, *, by_taint: bool = False) -> Iterator[None]:
+    """A node that takes nothing new."""
+    taint = "maintenance=soon:NoSchedule"
+    kubectl(installed, *(("taint", "node", node, taint) if by_taint else ("cordon", node)))
+    try:
+        yield
+    finally:
+        kubectl(installed, *(("taint", "node", node, f"{taint}-") if by_taint else ("uncordon", node)))
+
+
 def holders(made: Installation, workflow: str) -> list[str]:
     """Pods of a Workflow that are on a node and hold GPUs there, ended ones not."""
     return [
@@ -112,6 +126,16 @@ def queued_again(made: Installation, workflow: str, segment: int) -> None:
         ClusterError: It never does.
     """
     made.until_life(workflow, lambda life: life.phase == "Queued" and life.segments[-1].number == segment)
+
+
+def explained(made: Installation, workflow: str) -> str:
+    """What ``voda explain`` says of a job; nothing before it has reached the queue and after its end."""
+    settings = SettingsSource(made.store, NAMESPACE).changed()
+    assert settings is not None
+    try:
+        return "\n".join(explain(made.store, settings, workflow, namespace=NAMESPACE))
+    except NotFound:
+        return ""
 
 
 def nodes(made: Installation, workflow: str) -> Tree:

@@ -156,6 +156,22 @@ class Cluster:
             self._ensure(next(each for each in self._programs(setting, asked) if each.name == part))
         machines.connect(self._machines(setting, asked), setting.network, self.processes)
 
+    def serve_argo(self) -> str:
+        """Start argo-server, where it does not run; it goes with the cluster.
+
+        Returns:
+            ``HOST:PORT`` of its plain HTTP.
+        """
+        setting = self._setting()
+        self._ensure(argo.server(setting))
+        return f"{setting.network.control}:{argo.SERVER_PORT}"
+
+    def token(self, namespace: str, account: str) -> str:
+        """A token of a service account, as its holder would have it."""
+        path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token"
+        asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+        return str(self.api.post(path, asked)["status"]["token"])
+
     def load_image(self, name: str, archive: Path) -> None:
         """Bring an image into every node that runs.
 

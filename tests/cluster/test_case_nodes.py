@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
-
 import pytest
 
-from tests.cluster.cases import LIFE, SAMPLES, holders, kubectl, queued_again, root, strangers, trains
+from tests.cluster.cases import LIFE, SAMPLES, closed, holders, kubectl, queued_again, root, strangers, trains
 from tests.cluster.installed import LIMIT_S, Installation
 from tests.e2e.job_record import epochs, loss
 from voda_flows.objects import phase_of
@@ -15,17 +12,6 @@ from voda_flows.objects import phase_of
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 #: As an administrator does it; pods that go in good order have a minute.
 DRAIN = ("--ignore-daemonsets", "--delete-emptydir-data", f"--timeout={LIMIT_S:.0f}s", "--pod-selector=voda.dev/role")
-
-
-@contextlib.contextmanager
-def closed(installed: Installation, node: str, *, by_taint: bool = False) -> Iterator[None]:
-    """A node that takes nothing new."""
-    taint = "maintenance=soon:NoSchedule"
-    kubectl(installed, *(("taint", "node", node, taint) if by_taint else ("cordon", node)))
-    try:
-        yield
-    finally:
-        kubectl(installed, *(("taint", "node", node, f"{taint}-") if by_taint else ("uncordon", node)))
 
 
 def test_a_closed_node_is_not_decided_on_until_it_opens(installed: Installation) -> None:

@@ -246,23 +246,46 @@ def test_kubectl_can_go_on_where_voda_has_installed(site: Site) -> None:
         assert (before.status, after.status) == (HTTPStatus.OK, HTTPStatus.OK)
 
 
-def test_the_account_of_a_jobs_pods_may_do_nothing_else(site: Site, tmp_path: Path) -> None:
-    """What `kubectl auth can-i --list` shows of it: results of tasks, and what everybody may ask about himself."""
-    list(apply(site.api, site.installation(), Manner()))
-    path = account_kubeconfig(site, "voda-job", tmp_path / "config")
+def rights(rules: list[Object]) -> set[tuple[str, str, str]]:
+    """Rules as single rights: resource, name, verb; without what every account may ask about itself."""
+    return {
+        (f"{plural}.{group}" if group else plural, name, verb)
+        for rule in rules
+        for group in rule["apiGroups"]
+        for plural in rule["resources"]
+        if plural not in ABOUT_ITSELF
+        for name in rule.get("resourceNames") or [""]
+        for verb in rule["verbs"]
+    }
+
+
+def shown_rights(site: Site, account: str, path: Path) -> set[tuple[str, str, str]]:
+    """What `kubectl auth can-i --list` shows of an account in the namespace."""
     review = {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SelfSubjectRulesReview",
         "spec": {"namespace": site.name},
     }
-    asked = Request(
-        method="POST", path="/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", body=json.dumps(review)
-    )
-    answer = connect(Cluster(kubeconfig=path)).send(asked)
+    place = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews"
+    asked = Request(method="POST", path=place, body=json.dumps(review))
+    answer = connect(Cluster(kubeconfig=account_kubeconfig(site, account, path))).send(asked)
+    return rights(answer.document()["status"]["resourceRules"])
 
-    rules = answer.document()["status"]["resourceRules"]
-    assert [
-        (rule["apiGroups"], rule["resources"], sorted(rule["verbs"]))
-        for rule in rules
-        if not set(rule["resources"]) <= ABOUT_ITSELF
-    ] == [(["argoproj.io"], ["workflowtaskresults"], ["create", "patch"])]
+
+def test_the_account_of_a_jobs_pods_may_do_nothing_else(site: Site, tmp_path: Path) -> None:
+    """Results of tasks, and what everybody may ask about himself."""
+    list(apply(site.api, site.installation(), Manner()))
+
+    shown = shown_rights(site, "voda-job", tmp_path / "config")
+
+    assert shown == {("workflowtaskresults.argoproj.io", "", verb) for verb in ("create", "patch")}
+
+
+def test_the_schedulers_account_may_do_what_its_roles_say(site: Site, tmp_path: Path) -> None:
+    """All of them in a namespace that is its own and has jobs too, as the API server counts them; and no more."""
+    list(apply(site.api, site.installation(), Manner()))
+    roles = [body for body in site.installation() if "rules" in body and body["metadata"]["name"] != "voda-job"]
+
+    shown = shown_rights(site, "voda-scheduler", tmp_path / "config")
+
+    assert shown == rights([rule for role in roles for rule in role["rules"]])

@@ -139,7 +139,7 @@ def test_a_workflow_that_has_ended_has_no_job(after: str) -> None:
 
 
 def test_a_gates_answer_reads_as_it_was_written() -> None:
-    """The recorded gates were answered in the form that the scheduler writes."""
-    text = '[{"gpus":"1","id":"w0","node":"n0"}]'
+    """The recorded gates were answered in the form that the scheduler writes, but for what workers are called."""
+    workers = read_gate_workers('[{"gpus":"1","id":"w0","node":"n0"}]')
 
-    assert gate_workers_text(read_gate_workers(text)) == text
+    assert gate_workers_text(workers) == '[{"gpus":"1","id":"w0","node":"n0","shown":"w0-on-n0"}]'

@@ -8,7 +8,7 @@ import pytest
 
 from tests.e2e.job_record import epochs, loss
 from tests.e2e.local_world import LIFE, NAMESPACE, LocalWorld, local_world
-from voda_flows.local import operations
+from voda_flows import operations
 from voda_flows.objects import Object
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]

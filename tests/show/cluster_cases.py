@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from tests.cluster.cases import argo, freed_after_s, kubectl, root, strangers, trains
-from tests.cluster.fixture import running_cluster
-from tests.cluster.installed import NAMESPACE, SETTINGS, Installation, installation
+from tests.cluster.cases import argo, explained, freed_after_s, kubectl, root, trains
+from tests.cluster.installed import NAMESPACE, Installation, install, uninstall
 from tests.cluster.places import REPOSITORY
 from tests.e2e.job_record import epochs, loss
 from tests.show.registry import Row, at_most, exactly, figure, information
-from voda_flows.control.explain import explain
-from voda_flows.control.settings import SettingsSource
+from tests.show.shared_cluster import only
 from voda_flows.objects import phase_of
 
 DEEDS, DEEDS_QUICK = 5, 1
@@ -26,23 +23,15 @@ SAMPLES, STEP_S = 2400, 0.03
 LIFE = f"python {REPOSITORY}/tests/e2e/train_life.py {SAMPLES} {STEP_S}"
 LONG = "100000"
 STATUS_BYTES = 1_000_000
-#: A node of the three is enough; a minute between two disturbances would make an hour of this.
-OTHERS = {"n0": 2, "n1": 2}
-OFTEN = {**SETTINGS, "decide_interval_s": "1"}
-
-
-@contextlib.contextmanager
-def _installed() -> Iterator[Installation]:
-    with running_cluster() as cluster, installation(cluster, OFTEN) as made:
-        made.reset()
-        yield made
+#: Two GPUs of the cluster's are free; strangers hold the others.
+FREE = {"n2": 2}
 
 
 @figure(area="cluster")
 def ends(quick: bool) -> Iterator[Row]:
     """From `argo stop`, `argo terminate`, deletion, and deletion of the namespace to the last GPU free."""
     times = DEEDS_QUICK if quick else DEEDS
-    with _installed() as made:
+    with only(FREE) as made:
         deeds: dict[str, Callable[[str], object]] = {
             "argo stop": lambda name: argo(made, "stop", name),
             "argo terminate": lambda name: argo(made, "terminate", name),
@@ -54,6 +43,8 @@ def ends(quick: bool) -> Iterator[Row]:
         space = ("delete", "namespace", NAMESPACE, "--wait=false")
         took = _one_end(made, "ends-namespace", lambda _name: kubectl(made, *space))
         yield at_most("ends: kubectl delete namespace until its job's 2 GPUs are free", took, FREE_S, "s")
+        uninstall(made)
+        install(made.cluster, made.settings).store.close()
 
 
 def _one_end(made: Installation, name: str, deed: Callable[[str], object]) -> float:
@@ -121,7 +112,7 @@ class Driven:
 def resizes(quick: bool) -> Iterator[Row]:
     """One job that is resized very often: what that does to its Workflow's status, and what is lost."""
     in_place, between = (IN_PLACE_QUICK, CHECKPOINTS_QUICK) if quick else (IN_PLACE, CHECKPOINTS)
-    with _installed() as made, strangers(made, **OTHERS):
+    with only(FREE) as made:
         job = Driven(made=made, name=made.job("often", LIFE, epochs=LONG, min_gpus="1", max_gpus="2"))
         trains(made, job.name, size=2)
         for number in range(between):
@@ -147,16 +138,10 @@ def resizes(quick: bool) -> Iterator[Row]:
 def _pinned(job: Driven) -> Iterator[Row]:
     """With its budget used up it is left alone, and that is said."""
     made = job.made
-    made.configure(**OFTEN, segments_limit="1")
+    made.configure(**made.settings, segments_limit="1")
     rival = made.job("rival-last", LIFE, min_gpus="2", max_gpus="2", priority="high")
-    settings = SettingsSource(made.store, NAMESPACE).changed()
-    assert settings is not None
-
-    def said(name: str) -> str:
-        return "\n".join(explain(made.store, settings, name, namespace=NAMESPACE))
-
-    job.until(lambda: "waits for 2 GPUs" in said(rival), f"{rival} to wait")
+    job.until(lambda: "waits for 2 GPUs" in explained(made, rival), f"{rival} to wait")
     yield exactly("resizes: with its budget used up it keeps its GPUs", job._is_whole(), True)
-    yield exactly("resizes: voda explain says that it is pinned", "It is pinned" in said(job.name), True)
+    yield exactly("resizes: voda explain says that it is pinned", "It is pinned" in explained(made, job.name), True)
     made.store.delete("Workflow", NAMESPACE, rival)
     assert phase_of(made.workflow(job.name)) == "Running"

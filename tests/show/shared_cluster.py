@@ -8,12 +8,15 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
+import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from tests.cluster import nodes
 from tests.cluster.cluster import Cluster
+from tests.cluster.fixture import FOLDER_VARIABLE
 from tests.cluster.installed import Installation, install
 from tests.cluster.places import cache_folder
 from tests.cluster.programs import provide
@@ -43,7 +46,8 @@ class Shared:
 def shared() -> Shared:
     """The cluster with Voda on it; the same one for all figures of a run."""
     provide()
-    cluster = Cluster(cache_folder() / "cluster-of-figures")
+    folder = Path(os.environ.get(FOLDER_VARIABLE) or cache_folder()).resolve()
+    cluster = Cluster(folder / "cluster-of-figures")
     cluster.down()
     atexit.register(cluster.down)
     began_s = time.monotonic()

@@ -11,12 +11,13 @@ import threading
 import time
 from collections.abc import Iterator
 from types import TracebackType
+from typing import Self
 
 from scheduler_core.errors import VodaError
 from tests.cluster.installed import NAMESPACE, ROLE, Installation
 from voda_flows.objects import CRON_LABEL, POD_ENDED, Object, owner_uids, phase_of
 
-#: What is seen: ``("gate", workflow uid, node, phase)``, ``("pod", pod uid, state)``, ``("document", pod uid, number)``.
+#: What is seen: ``("gate", workflow uid, node, phase)``, ``("pod", uid, state)``, ``("document", pod uid, number)``.
 Seen = tuple[str, ...]
 _LOOK_S = 0.2
 _STOP = "stop"
@@ -37,7 +38,7 @@ class Witness:
         self._noted = threading.Condition()
         self._thread = threading.Thread(target=self._look, name="witness", daemon=True)
 
-    def __enter__(self) -> Witness:
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 
@@ -55,9 +56,11 @@ class Witness:
         """
         return self._first[seen]
 
-    def gates(self, workflow_uid: str, phase: str) -> list[float]:
-        """When the start gates of a Workflow were seen in a phase, in order."""
-        return sorted(at for seen, at in self._first.items() if seen[:2] == ("gate", workflow_uid) and seen[3] == phase)
+    def gates(self, workflow_uid: str, phase: str, kind: str = "gate") -> list[float]:
+        """When the gates of a Workflow were seen in a phase, in order; ``kind`` is ``gate`` or ``grow-gate``."""
+        with self._noted:
+            found = list(self._first.items())
+        return sorted(at for seen, at in found if seen[:2] == (kind, workflow_uid) and seen[3] == phase)
 
     def pods(self, workflow_uid: str, role: str) -> list[Object]:
         """All pods of a role that were seen of a Workflow, in the order in which they were; gone ones too."""
@@ -100,8 +103,8 @@ class Witness:
 
 def _of_workflow(body: Object) -> Iterator[Seen]:
     for node_id, node in ((body.get("status") or {}).get("nodes") or {}).items():
-        if node.get("templateName") == "gate":
-            yield ("gate", body["metadata"]["uid"], node_id, str(node.get("phase")))
+        if node.get("templateName") in ("gate", "grow-gate"):
+            yield (str(node["templateName"]), body["metadata"]["uid"], node_id, str(node.get("phase")))
 
 
 def _of_pod(pod: Object) -> Iterator[Seen]:

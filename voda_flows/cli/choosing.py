@@ -9,16 +9,16 @@ from typing import Final
 import click
 
 from voda_flows.cli.options import Shared
-from voda_flows.local.store import LocalStore
 from voda_flows.objects import Object, phase_of, seconds
 from voda_flows.report import jobs
 from voda_flows.report.jobs import Named
+from voda_flows.store import ObjectStore
 
 #: Options that choose jobs, by the names of their parameters; a verb takes some of them.
 _OPTIONS: Final = {"everything": "--all", "selector": "-l", "status": "--status", "submitted_since": "--since"}
 
 
-def choose(shared: Shared, store: LocalStore, names: Sequence[str], *, everything: bool = False) -> list[Named]:
+def choose(shared: Shared, store: ObjectStore, names: Sequence[str], *, everything: bool = False) -> list[Named]:
     """The jobs that are meant, each Workflow and job once.
 
     Args:

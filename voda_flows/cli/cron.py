@@ -14,9 +14,9 @@ from voda_flows.cli.options import Shared, shared_options
 from voda_flows.cli.verbs import verb, verb_group
 from voda_flows.config import near_miss
 from voda_flows.local.cron import manual_workflow, next_time, validate_cron
-from voda_flows.local.store import LocalStore
 from voda_flows.objects import CRON_LABEL, WORKFLOW_ENDED, Object, phase_of, seconds
 from voda_flows.report.times import short, text
+from voda_flows.store import ObjectStore
 
 CRON = NameType("name", "CronWorkflow")
 
@@ -53,7 +53,7 @@ def cron_list(shared: Shared) -> None:
     if shared.output == "name":
         output.objects(found, "name")
         return
-    lines = [_line(store, cron, now) for cron in found]
+    lines = [_line(store, cron, now, is_local=shared.is_local) for cron in found]
     if shared.is_data:
         output.data({"items": [_data(line) for line in lines]}, shared.output)
         return
@@ -80,8 +80,8 @@ def cron_run(context: click.Context, shared: Shared, name: str, *, wait: bool) -
     The run counts as one of its own: under `Forbid` nothing starts by the schedule while it goes on.
     """
     store = shared.store()
-    cron = _find(store, shared.namespace or "default", name)
-    validate_cron(cron)
+    cron = _find(store, shared.namespace or shared.world.namespace, name)
+    validate_cron(cron, supported=shared.is_local)
     made = store.create(manual_workflow(cron, datetime.now(UTC)))
     if shared.output in ("name", "json", "yaml"):
         output.objects([made], shared.output)
@@ -98,7 +98,9 @@ def cron_run(context: click.Context, shared: Shared, name: str, *, wait: bool) -
 def cron_delete(shared: Shared, names: tuple[str, ...]) -> None:
     """Delete cron workflows and the runs they made, as `argo cron delete` does."""
     store = shared.store()
-    found = [_find(store, shared.namespace or "default", name)["metadata"] for name in dict.fromkeys(names)]
+    found = [
+        _find(store, shared.namespace or shared.world.namespace, name)["metadata"] for name in dict.fromkeys(names)
+    ]
     for meta in found:
         store.delete("CronWorkflow", meta["namespace"], meta["name"], uid=meta["uid"])
         click.echo(f"{meta['name']} deleted")
@@ -112,7 +114,7 @@ def command() -> None:
     """
 
 
-def _find(store: LocalStore, namespace: str, name: str) -> Object:
+def _find(store: ObjectStore, namespace: str, name: str) -> Object:
     try:
         return store.get("CronWorkflow", namespace, name)
     except NotFound as wrong:
@@ -121,12 +123,12 @@ def _find(store: LocalStore, namespace: str, name: str) -> Object:
         raise NotFound(f"no cron workflow {name!r} in namespace {namespace!r}{meant}") from wrong
 
 
-def _line(store: LocalStore, cron: Object, now: datetime) -> _Line:
+def _line(store: ObjectStore, cron: Object, now: datetime, *, is_local: bool) -> _Line:
     meta = cron["metadata"]
     children = store.list("Workflow", meta["namespace"], {CRON_LABEL: meta["name"]})
     fault, coming = "", None
     try:
-        coming = next_time(cron, now)
+        coming = next_time(cron, now, supported=is_local)
     except InvalidValue as wrong:
         fault = str(wrong)
     return _Line(

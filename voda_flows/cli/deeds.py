@@ -1,7 +1,7 @@
 """What is done to Workflows that a command line chooses: refused as a whole where one of those named does not allow it.
 
 In: names or options, and a deed; out: the Workflows to which it was done, each said on stdout. ``terminate``,
-``suspend``, ``resume`` and ``retry`` are such deeds; what they do is in ``voda_flows/local/operations.py``.
+``suspend``, ``resume`` and ``retry`` are such deeds; what they do is in ``voda_flows/operations.py``.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from scheduler_core.errors import Conflict
 from voda_flows.cli import output
 from voda_flows.cli.choosing import choose, is_confirmed, workflows_of
 from voda_flows.cli.options import Shared
-from voda_flows.local.store import LocalStore
 from voda_flows.objects import Object
+from voda_flows.world import World
 
 
 class Asked(TypedDict):
@@ -41,7 +41,7 @@ class Deed:
     verb: str
     done: str
     check: Callable[[Object], object]
-    do: Callable[[LocalStore, Object], Object]
+    do: Callable[[World, Object], Object]
 
 
 def perform(shared: Shared, names: Sequence[str], deed: Deed, asked: Asked) -> list[Object]:
@@ -70,7 +70,7 @@ def perform(shared: Shared, names: Sequence[str], deed: Deed, asked: Asked) -> l
     if asked["everything"] and not is_confirmed(deed.verb, chosen, yes=asked["yes"]):
         click.get_current_context().exit(1)
     for body in chosen:
-        kept = deed.do(store, body)
+        kept = deed.do(shared.world, body)
         name = body["metadata"]["name"]
         if kept["metadata"]["resourceVersion"] == body["metadata"]["resourceVersion"]:
             output.story(f"{name}: there was nothing to {deed.verb}")

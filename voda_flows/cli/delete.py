@@ -11,8 +11,8 @@ from voda_flows.cli import output
 from voda_flows.cli.choosing import choose, is_confirmed, workflows_of
 from voda_flows.cli.options import Shared, all_option, job_names, shared_options, yes_option
 from voda_flows.cli.verbs import verb
-from voda_flows.local.store import LocalStore
 from voda_flows.objects import Object
+from voda_flows.store import ObjectStore
 
 _LOOK_S = 1.0
 
@@ -55,7 +55,7 @@ def command(context: click.Context, shared: Shared, names: tuple[str, ...], **as
         output.story("nothing to delete")
 
 
-def _until_gone(shared: Shared, store: LocalStore, body: Object) -> bool:
+def _until_gone(shared: Shared, store: ObjectStore, body: Object) -> bool:
     """Wait until the Workflow is gone, or another one has its name; False when nothing runs that could delete it."""
     meta = body["metadata"]
     while True:
@@ -65,6 +65,6 @@ def _until_gone(shared: Shared, store: LocalStore, body: Object) -> bool:
                 return True
         except NotFound:
             return True
-        if shared.note():
+        if shared.is_local and shared.note():  # a cluster deletes by itself
             return False
         store.wait(revision, _LOOK_S)

@@ -8,7 +8,7 @@ import click
 
 from scheduler_core.errors import NotFound
 from voda_flows.cli import output
-from voda_flows.cli.options import home_option
+from voda_flows.cli.options import home_option, local_only
 from voda_flows.cli.verbs import verb
 from voda_flows.local import down as local
 
@@ -27,6 +27,7 @@ from voda_flows.local import down as local
     help="How long jobs may take to write a last checkpoint.",
 )
 @home_option
+@local_only
 def command(home: Path, *, purge: bool, drain: float) -> None:
     """End what `voda up` started; jobs write a checkpoint and go on from it after the next `voda up`."""
     if not local.is_there(home):

@@ -18,13 +18,13 @@ from voda_flows.cli.columns import click_width, cut
 from voda_flows.cli.moments import SINCE
 from voda_flows.cli.options import Shared, job_names, shared_options
 from voda_flows.cli.verbs import verb
-from voda_flows.local.store import LocalStore
 from voda_flows.objects import WORKFLOW_ENDED, Object
 from voda_flows.report.events import KINDS, Event
 from voda_flows.report.gather import gather
 from voda_flows.report.jobs import Named
 from voda_flows.report.lives import JobLife
 from voda_flows.report.times import text
+from voda_flows.store import ObjectStore
 
 #: Drivers write beside the store, so a follower looks this often, and never more often than eyes can follow.
 _LOOK_S: Final = 1.0
@@ -94,7 +94,7 @@ def _nothing(shared: Shared, chosen: Iterable[Named]) -> str:
 
 
 def _follow(
-    store: LocalStore, shared: Shared, names: tuple[str, ...], found: Iterable[Told], since: float | None
+    store: ObjectStore, shared: Shared, names: tuple[str, ...], found: Iterable[Told], since: float | None
 ) -> None:
     """Show what happens next."""
     said = {told.identity for told in found}
@@ -109,10 +109,10 @@ def _follow(
         time.sleep(_BLINK_S)
 
 
-def _told(store: LocalStore, shared: Shared, chosen: Iterable[Named], since: float | None) -> list[Told]:
+def _told(store: ObjectStore, shared: Shared, chosen: Iterable[Named], since: float | None) -> list[Told]:
     """The events of jobs, in order."""
     lives = [life for one in chosen for life in one.lives]
-    jobs = gather(store, shared.home, lives).jobs
+    jobs = gather(store, shared.world.home, lives).jobs
     found = [Told(life=job.life, event=event) for job in jobs for event in job.happened]
     return sorted((told for told in found if since is None or told.event.at_s >= since), key=lambda told: told.place)
 

@@ -11,11 +11,11 @@ from voda_flows.cli.options import JOB, Shared, shared_options
 from voda_flows.cli.verbs import verb
 from voda_flows.control.explain import explain
 from voda_flows.control.settings import settings
-from voda_flows.local.store import LocalStore
 from voda_flows.objects import WORKFLOW_ENDED, Object, phase_of
 from voda_flows.report import jobs
 from voda_flows.report.lives import JobLife
 from voda_flows.report.times import short
+from voda_flows.world import World
 
 
 @verb(
@@ -28,7 +28,7 @@ def command(shared: Shared, name: str) -> None:
     """Say why a job waits, or why it has what it has, in sentences, and what was done to it last."""
     store = shared.store()
     named = jobs.find(store, shared.namespace, name)
-    said = {life.label: _sentences(store, named.workflow, life) for life in named.lives}
+    said = {life.label: _sentences(shared.world, named.workflow, life) for life in named.lives}
     if shared.is_data:
         output.data({"jobs": [{"job": label, "because": lines} for label, lines in said.items()]}, shared.output)
         return
@@ -46,7 +46,7 @@ def command(shared: Shared, name: str) -> None:
         click.echo(f"{name} is {phase}: none of its steps has asked for GPUs yet")
 
 
-def _sentences(store: LocalStore, workflow: Object, life: JobLife) -> list[str]:
+def _sentences(world: World, workflow: Object, life: JobLife) -> list[str]:
     """What is to be said of one job."""
     if life.phase in WORKFLOW_ENDED:
         ago = short(time.time() - (life.ended_s or life.submitted_s))
@@ -57,5 +57,11 @@ def _sentences(store: LocalStore, workflow: Object, life: JobLife) -> list[str]:
     if not life.segments:
         return [f"{life.label} was submitted; the engine has not looked at it yet"]
     whole = f"{life.workflow}/{life.name}"
-    said = explain(store, settings(store), whole, namespace=life.namespace)
+    said = explain(
+        world.whole,
+        settings(world.whole, world.scheduler_namespace),
+        whole,
+        namespace=life.namespace,
+        fetch=world.fetch,
+    )
     return [life.label + line[len(whole) :] if line.startswith(f"{whole} ") else line for line in said]

@@ -10,14 +10,14 @@ from collections.abc import Iterator, Sequence
 
 from scheduler_core.errors import NotFound
 from voda_flows.cli import output
-from voda_flows.local.store import LocalStore
 from voda_flows.objects import WORKFLOW_ENDED, Object
+from voda_flows.store import ObjectStore
 
 _LOOK_S = 1.0
 TIMED_OUT = 5
 
 
-def wait(store: LocalStore, workflows: Sequence[Object], *, timeout_s: float | None = None) -> int:
+def wait(store: ObjectStore, workflows: Sequence[Object], *, timeout_s: float | None = None) -> int:
     """Wait until Workflows have ended, saying so for each on stderr.
 
     Args:
@@ -48,7 +48,7 @@ def wait(store: LocalStore, workflows: Sequence[Object], *, timeout_s: float | N
     return int(failed)
 
 
-def changes(store: LocalStore, *, look_s: float = _LOOK_S) -> Iterator[int]:
+def changes(store: ObjectStore, *, look_s: float = _LOOK_S) -> Iterator[int]:
     """The store's revision now, after every change, and at least every ``look_s`` seconds."""
     revision = store.revision()
     while True:
@@ -56,12 +56,12 @@ def changes(store: LocalStore, *, look_s: float = _LOOK_S) -> Iterator[int]:
         revision = store.wait(revision, look_s)
 
 
-def has_ended(store: LocalStore, body: Object) -> bool:
+def has_ended(store: ObjectStore, body: Object) -> bool:
     """Whether a Workflow has ended (or is gone)."""
     return _phase_and_message(store, body)[0] in WORKFLOW_ENDED
 
 
-def _phase_and_message(store: LocalStore, body: Object) -> tuple[str, str]:
+def _phase_and_message(store: ObjectStore, body: Object) -> tuple[str, str]:
     """Phase and message of a Workflow now; one that was deleted counts as failed."""
     meta = body["metadata"]
     try:

@@ -14,7 +14,6 @@ from voda_flows.cli.drawing import drawing
 from voda_flows.cli.options import Shared, job_names, shared_options
 from voda_flows.cli.verbs import verb
 from voda_flows.control.reports import DriverStatus
-from voda_flows.local.store import LocalStore
 from voda_flows.objects import WORKFLOW_ENDED, Object
 from voda_flows.report.events import Event
 from voda_flows.report.gather import gather
@@ -23,6 +22,7 @@ from voda_flows.report.lives import JobLife
 from voda_flows.report.record import JobRecord
 from voda_flows.report.table import metric
 from voda_flows.report.times import many, short, text
+from voda_flows.store import ObjectStore
 
 
 @verb(
@@ -48,7 +48,7 @@ def command(shared: Shared, names: tuple[str, ...]) -> None:
     if shared.output in ("name", "json", "yaml"):
         output.objects(workflows, shared.output)
         return
-    said = workers.asked(store, [life for one in chosen for life in one.lives])
+    said = workers.asked(shared.world, [life for one in chosen for life in one.lives])
     for number, one in enumerate(chosen):
         click.echo("\n" if number else "", nl=False)
         _show_named(shared, store, one, said)
@@ -58,11 +58,11 @@ def command(shared: Shared, names: tuple[str, ...]) -> None:
         output.story("no job fits these options")
 
 
-def _show_named(shared: Shared, store: LocalStore, one: Named, said: Mapping[str, DriverStatus]) -> None:
+def _show_named(shared: Shared, store: ObjectStore, one: Named, said: Mapping[str, DriverStatus]) -> None:
     """A Workflow's jobs in full, or the Workflow where none has reached the queue."""
     if not one.lives:
         _show_workflow(one.workflow)
-    for number, job in enumerate(gather(store, shared.home, one.lives).jobs):
+    for number, job in enumerate(gather(store, shared.world.home, one.lives).jobs):
         click.echo("\n" if number else "", nl=False)
         _show(job, said.get(job.life.id, DriverStatus()), time.time())
     if shared.output == "wide" or not one.lives:

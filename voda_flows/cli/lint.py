@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 
@@ -34,12 +33,14 @@ def command(shared: Shared, names: tuple[str, ...], offline: bool) -> None:
     """
     context = click.get_current_context()
     explicit = context.get_parameter_source("namespace") is not click.core.ParameterSource.DEFAULT
-    wishes = Wishes.of(parameters=(), namespace=shared.namespace if explicit else None)
-    world = offline_world() if offline else world_of(shared.store())
+    wishes = Wishes.of(
+        parameters=(), namespace=shared.namespace if explicit else None, otherwise=shared.world.namespace
+    )
+    world = offline_world() if offline else world_of(shared.world)
     found, ready = list[InvalidValue](), dict[str, list[Document]]()
     for name in names:
         try:
-            ready[name] = prepared(files.read([name]), wishes, workdir=Path.cwd())
+            ready[name] = prepared(files.read([name]), wishes, workdir=shared.workdir)
         except InvalidValue as wrong:
             found.append(wrong)
     documents = [document for right in ready.values() for document in right]

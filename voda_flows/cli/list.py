@@ -21,6 +21,7 @@ _WIDE = ["QUEUE", "PRIORITY", "NODES", "SEGMENT", "MESSAGE"]
 @verb(
     "voda list",
     "voda list -A --status Queued,Starting -o wide",
+    "voda list --context production -n team-a",
     "voda list -l 'voda.dev/category in (digits,text)' --since 2h -o name",
 )
 @shared_options(many=True, filters=True)
@@ -37,7 +38,7 @@ def command(shared: Shared) -> None:
     if any(_goes_on(one.workflow) for one in shown):
         shared.warn_if_down()
     if not rows:
-        elsewhere = shared.narrows or shared.namespace not in (None, "default")
+        elsewhere = shared.narrows or shared.namespace not in (None, shared.world.namespace)
         output.story("no job fits these options" if elsewhere else "no jobs; submit one with `voda submit FILE`")
 
 

@@ -49,18 +49,15 @@ def command(shared: Shared, names: tuple[str, ...], *, follow: bool, **asked: Un
     """
     store = shared.store()
     chosen = choose(shared, store, names)
-    reader = tails.Reader(
-        store=store,
-        home=shared.home,
-        sources=tuple(_source(one, names) for one in chosen),
-        chosen=tails.Chosen(
-            roles=frozenset({*asked["workers"], *(["driver"] if asked["driver"] else [])}),
-            segment=asked["segment"],
-            tail=asked["tail"],
-            since_s=asked["since"],
-        ),
-        marked=None if not follow else len(chosen) > 1 or len(asked["workers"]) + asked["driver"] != 1,
+    wanted = tails.Chosen(
+        roles=frozenset({*asked["workers"], *(["driver"] if asked["driver"] else [])}),
+        segment=asked["segment"],
+        tail=asked["tail"],
+        since_s=asked["since"],
     )
+    is_marked = None if not follow else len(chosen) > 1 or len(asked["workers"]) + asked["driver"] != 1
+    sources = [_source(one, names) for one in chosen]
+    reader = tails.Reader(shared.world, sources, wanted, marked=is_marked, follows=follow)
     if follow:
         shared.warn_if_down()
         tails.follow(reader)

@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING, Final
 import click
 from click.shell_completion import CompletionItem
 
+from scheduler_core.errors import VodaError
 from voda_flows.cli.columns import COLOURS
 from voda_flows.config import Settings
 
 if TYPE_CHECKING:
+    from voda_flows.kube.cluster import Cluster
+
     _WordsType = click.ParamType[tuple[str, ...]]
 else:  # generic for type checkers only in older versions of click
     _WordsType = click.ParamType
@@ -98,12 +101,26 @@ class Setting(click.types.StringParamType):
 
 def _places(ctx: click.Context, kind: str, namespace: str | None, field: str) -> list[str]:
     """Names (or namespaces) of what there is; none where nothing was started: a completion starts nothing."""
-    home = Path(ctx.params.get("home") or os.environ.get("VODA_HOME") or DEFAULT_HOME).expanduser()
-    if not (home / "state.db").exists():
-        return []
-    from voda_flows.worlds import is_cluster, open_local  # noqa: PLC0415 - usage lines need no store
+    from voda_flows.worlds import open_world  # noqa: PLC0415 - usage lines need no store
 
-    return [] if is_cluster() else [str(body["metadata"][field]) for body in open_local(home).list(kind, namespace)]
+    home = Path(ctx.params.get("home") or os.environ.get("VODA_HOME") or DEFAULT_HOME).expanduser()
+    try:
+        world = open_world(home, _cluster(ctx), "" if kind == "Node" or namespace else None)
+        found = [str(body["metadata"][field]) for body in world.store.list(kind, namespace)]
+        world.close()
+    except VodaError:  # nothing to complete from
+        return []
+    return found
+
+
+def _cluster(ctx: click.Context) -> Cluster | None:
+    """The cluster that stands on the line, None where none does."""
+    kubeconfig, context = ctx.params.get("kubeconfig") or "", ctx.params.get("context") or ""
+    if not (kubeconfig or context):
+        return None
+    from voda_flows.kube.cluster import Cluster  # noqa: PLC0415 - local mode has no use for it
+
+    return Cluster(kubeconfig=kubeconfig, context=context)
 
 
 def _settings() -> list[str]:

@@ -10,8 +10,8 @@ from voda_flows.cli.names import NODE
 from voda_flows.cli.options import Shared, shared_options
 from voda_flows.cli.verbs import verb
 from voda_flows.config import near_miss
-from voda_flows.local.store import LocalStore
 from voda_flows.objects import Object
+from voda_flows.store import ObjectStore
 
 
 @verb(
@@ -27,7 +27,7 @@ def command(shared: Shared, names: tuple[str, ...]) -> None:
     if shared.output in ("name", "json", "yaml"):
         output.objects(nodes, shared.output)
         return
-    views = [view for view in snapshot.take(store, None).nodes if not names or view.name in names]
+    views = [view for view in snapshot.take(shared.world, None).nodes if not names or view.name in names]
     headers, rows = ["NAME", "SLOTS", "FREE", "HELD BY"], []
     for view in views:
         held = [holder or "free" for holder in view.holders]
@@ -40,7 +40,7 @@ def command(shared: Shared, names: tuple[str, ...]) -> None:
     columns.show(headers, rows)
 
 
-def _find(store: LocalStore, name: str) -> Object:
+def _find(store: ObjectStore, name: str) -> Object:
     """A node, or which one was probably meant."""
     try:
         return store.get("Node", "", name)

@@ -44,7 +44,7 @@ def command(shared: Shared, names: tuple[str, ...], html: Path | None, **limits:
     store = shared.store()
     named = [life for name in names for life in jobs.find(store, shared.namespace, name).lives]
     lives = tuple(named) if names else jobs.everything(store, shared.namespace, shared.labels)
-    made = gather(store, shared.home, lives, span)
+    made = gather(store, shared.world.home, lives, span)
     if not made.jobs:
         output.story(_nothing(lives, made))
     if shared.is_data:

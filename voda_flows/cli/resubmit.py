@@ -6,11 +6,11 @@ from typing import TypedDict, Unpack
 
 import click
 
+from voda_flows import operations
 from voda_flows.cli import following, output
 from voda_flows.cli.choosing import choose, is_confirmed, workflows_of
 from voda_flows.cli.options import Shared, all_option, job_names, shared_options, yes_option
 from voda_flows.cli.verbs import verb
-from voda_flows.local import operations
 
 
 class Asked(TypedDict):

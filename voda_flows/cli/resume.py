@@ -5,19 +5,24 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Unpack
 
+from voda_flows import operations
 from voda_flows.cli.deeds import Asked, Deed, perform
 from voda_flows.cli.options import Shared, all_option, job_names, shared_options, yes_option
 from voda_flows.cli.verbs import verb
-from voda_flows.local import operations
 from voda_flows.local.argo import operate
 from voda_flows.objects import Object
+from voda_flows.world import World
 
 
 def _check(body: Object) -> object:
     return operate.resume(body, datetime.now(UTC))
 
 
-_DEED = Deed(verb="resume", done="resumed", check=_check, do=operations.resume)
+def _resume(world: World, body: Object) -> Object:
+    return operations.resume(world.store, body, world.now)
+
+
+_DEED = Deed(verb="resume", done="resumed", check=_check, do=_resume)
 
 
 @verb(

@@ -7,20 +7,25 @@ from typing import Unpack
 
 import click
 
+from voda_flows import operations
 from voda_flows.cli import following
 from voda_flows.cli.deeds import Asked, Deed, perform
 from voda_flows.cli.options import Shared, all_option, job_names, shared_options, yes_option
 from voda_flows.cli.verbs import verb
-from voda_flows.local import operations
 from voda_flows.local.argo import operate
 from voda_flows.objects import Object
+from voda_flows.world import World
 
 
 def _check(body: Object) -> object:
     return operate.retry(body, datetime.now(UTC))
 
 
-_DEED = Deed(verb="retry", done="retried", check=_check, do=operations.retry)
+def _retry(world: World, body: Object) -> Object:
+    return operations.retry(world.store, body, world.now)
+
+
+_DEED = Deed(verb="retry", done="retried", check=_check, do=_retry)
 
 
 @verb(

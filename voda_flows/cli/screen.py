@@ -12,11 +12,11 @@ import click
 from voda_flows.cli import snapshot
 from voda_flows.cli.columns import is_smart
 from voda_flows.cli.snapshot import Snapshot
-from voda_flows.control.settings import settings
-from voda_flows.local.store import LocalStore
 from voda_flows.objects import WORKFLOW_ENDED
 from voda_flows.report.jobs import Named
 from voda_flows.report.lives import JobLife
+from voda_flows.store import ObjectStore
+from voda_flows.world import World
 
 #: Progress files grow without a change of the store; and ages go on.
 _LOOK_S: Final = 1.0
@@ -30,7 +30,7 @@ Meant = Callable[[Named], bool]
 
 
 def watch(
-    store: LocalStore,
+    world: World,
     namespace: str | None,
     *,
     until: Callable[[], bool],
@@ -40,18 +40,18 @@ def watch(
     """Show the world until ``until`` says that it is enough.
 
     Args:
-        store: The world.
+        world: The world.
         namespace: Of the jobs shown; None for all.
         until: Asked after every change.
         note: What else is to be said, in a line.
         meant: Which jobs are shown.
     """
     show = _draw if is_smart() else _tell
-    show(_moments(store, until, lambda: snapshot.take(store, namespace, meant)), store, note)
+    show(_moments(world.store, until, lambda: snapshot.take(world, namespace, meant)), world, note)
 
 
 def _moments(
-    store: LocalStore, until: Callable[[], bool], take: Callable[[], Snapshot]
+    store: ObjectStore, until: Callable[[], bool], take: Callable[[], Snapshot]
 ) -> Iterator[tuple[Snapshot, bool]]:
     """The world after changes, never more often than eyes can follow, and whether this is the last look."""
     while True:
@@ -63,7 +63,7 @@ def _moments(
         store.wait(revision, _LOOK_S - _BLINK_S)
 
 
-def _draw(moments: Iterable[tuple[Snapshot, bool]], store: LocalStore, note: Note) -> None:
+def _draw(moments: Iterable[tuple[Snapshot, bool]], world: World, note: Note) -> None:
     """On a terminal."""
     from rich.console import Console  # noqa: PLC0415 - a pipe needs none of it
     from rich.live import Live  # noqa: PLC0415
@@ -73,12 +73,12 @@ def _draw(moments: Iterable[tuple[Snapshot, bool]], store: LocalStore, note: Not
     console = Console()
     with Live(console=console, auto_refresh=False, vertical_overflow="crop") as live:
         for now, _ in moments:
-            waiting = snapshot.in_order(now.lives, settings(store))
+            waiting = snapshot.in_order(now.lives, snapshot.settings_of(world))
             drawn = picture(now, waiting, note=note(), height=console.height, width=console.width)
             live.update(drawn, refresh=True)
 
 
-def _tell(moments: Iterable[tuple[Snapshot, bool]], _store: LocalStore, note: Note) -> None:
+def _tell(moments: Iterable[tuple[Snapshot, bool]], _world: World, note: Note) -> None:
     """In lines: one when something changed that a reader would notice, and one now and then."""
     said, said_s, noted = "", 0.0, ""
     for now, last in moments:

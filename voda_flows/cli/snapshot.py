@@ -6,12 +6,14 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from voda_flows.config import DEFAULT_NAMESPACE, Settings
-from voda_flows.local.store import LocalStore
-from voda_flows.objects import GPU, POD_ENDED, Object, phase_of
+from scheduler_core.errors import Forbidden
+from voda_flows.config import Settings
+from voda_flows.control.settings import settings
+from voda_flows.objects import POD_ENDED, WORKFLOW_LABEL, Object, num_gpus, phase_of
 from voda_flows.report import jobs
-from voda_flows.report.history import decisions, history
+from voda_flows.report.history import decisions, history, short_name
 from voda_flows.report.lives import JobLife
+from voda_flows.world import World
 
 _DECISIONS = 5
 
@@ -65,23 +67,45 @@ def all_of(_one: jobs.Named) -> bool:
     return True
 
 
-def take(store: LocalStore, namespace: str | None, meant: Callable[[jobs.Named], bool] = all_of) -> Snapshot:
+def take(world: World, namespace: str | None, meant: Callable[[jobs.Named], bool] = all_of) -> Snapshot:
     """Look at the world now.
 
     Args:
-        store: The world.
+        world: The world.
         namespace: Of the jobs; None for all. Nodes show those of all namespaces.
         meant: Whether a Workflow's jobs are.
+
+    Raises:
+        Forbidden: One may not see nodes, or the pods of all namespaces.
     """
-    everyone = jobs.every(store, None)
+    everyone = _everyone(world, namespace)
     lives = [life for one in everyone if namespace in (None, one.workflow["metadata"]["namespace"]) and meant(one)
              for life in one.lives]  # fmt: skip
+    nodes, pods = world.whole.list("Node"), world.whole.list("Pod")
     return Snapshot(
         now_s=time.time(),
-        nodes=node_views(store.list("Node"), store.list("Pod"), [life for one in everyone for life in one.lives]),
+        nodes=node_views(nodes, pods, [life for one in everyone for life in one.lives]),
         lives=tuple(sorted(lives, key=lambda life: (life.submitted_s, life.id))),
-        decisions=decisions(history(store, DEFAULT_NAMESPACE), _DECISIONS),
+        decisions=decisions(history(world.whole, world.scheduler_namespace), _DECISIONS),
     )
+
+
+def settings_of(world: World) -> Settings:
+    """The scheduler's settings.
+
+    Raises:
+        InvalidValue: Somebody wrote a setting that is none.
+        Forbidden: One may not read them.
+    """
+    return settings(world.whole, world.scheduler_namespace)
+
+
+def _everyone(world: World, namespace: str | None) -> list[jobs.Named]:
+    """The jobs of all namespaces; where one may not see those of others, of one's own."""
+    try:
+        return jobs.every(world.whole, None)
+    except Forbidden:
+        return jobs.every(world.store, namespace)
 
 
 def node_views(nodes: Iterable[Object], pods: Iterable[Object], lives: Iterable[JobLife]) -> tuple[NodeView, ...]:
@@ -90,37 +114,73 @@ def node_views(nodes: Iterable[Object], pods: Iterable[Object], lives: Iterable[
     Args:
         nodes: Node objects.
         pods: Pod objects of all namespaces.
-        lives: Jobs of all namespaces, for their labels.
+        lives: Jobs whose labels are known; a pod of another job is called by its labels.
 
     Returns:
         One view per node, by name. A pod that wrote down no slots takes the lowest free ones.
     """
-    label_by_pod = {held.pod: life.label for life in lives for held in life.holding if held.pod}
-    running = [pod for pod in pods if phase_of(pod) not in POD_ENDED]
+    label_by_pod = {(life.namespace, held.pod): life.label for life in lives for held in life.holding if held.pod}
+    running = sorted((pod for pod in pods if phase_of(pod) not in POD_ENDED), key=_birth)
     return tuple(
         _node_view(node, running, label_by_pod)
         for node in sorted(nodes, key=lambda body: str(body["metadata"]["name"]))
     )
 
 
-def _node_view(node: Object, pods: list[Object], label_by_pod: Mapping[str, str]) -> NodeView:
+def _node_view(node: Object, pods: list[Object], label_by_pod: Mapping[tuple[str, str], str]) -> NodeView:
     """One node."""
     name = node["metadata"]["name"]
-    count = int(((node.get("status") or {}).get("allocatable") or {}).get(GPU, 0))
-    holders = [""] * count
-    for pod in pods:
-        if (pod.get("spec") or {}).get("nodeName") != name:
-            continue
-        text = (pod["metadata"].get("annotations") or {}).get("voda.dev/slots", "")
-        for slot in (int(part) for part in text.split(",") if part.strip()):
-            if slot < count:
-                holders[slot] = label_by_pod.get(pod["metadata"]["name"], pod["metadata"]["name"])
+    there = [pod for pod in pods if (pod.get("spec") or {}).get("nodeName") == name]
+    holders = [""] * num_gpus((node.get("status") or {}).get("allocatable"))
+    for pod in sorted(there, key=lambda each: not _written(each)):
+        written = _written(pod)
+        free = [slot for slot, holder in enumerate(holders) if not holder]
+        for slot in written or free[: gpus_held(pod)]:
+            if slot < len(holders):
+                holders[slot] = label_by_pod.get(_place(pod)) or _label(pod)
     return NodeView(
         name=name,
         holders=tuple(holders),
-        ready=not (node.get("spec") or {}).get("unschedulable", False),
+        ready=_takes_pods(node),
         labels=node["metadata"].get("labels") or {},
     )
+
+
+def gpus_held(pod: Object) -> int:
+    """GPUs that a pod holds: the slots that it wrote down, else those that its containers ask for."""
+    containers = (pod.get("spec") or {}).get("containers") or ()
+    return len(_written(pod)) or sum(num_gpus((each.get("resources") or {}).get("limits")) for each in containers)
+
+
+def _written(pod: Object) -> list[int]:
+    """The slots that a pod wrote down; on a cluster nobody does."""
+    text = (pod["metadata"].get("annotations") or {}).get("voda.dev/slots", "")
+    return [int(part) for part in text.split(",") if part.strip()]
+
+
+def _label(pod: Object) -> str:
+    """What a pod's job is called by its labels, else the pod's own name."""
+    labels = pod["metadata"].get("labels") or {}
+    if "voda.dev/job" not in labels or WORKFLOW_LABEL not in labels:
+        return str(pod["metadata"]["name"])
+    return short_name(f"{labels[WORKFLOW_LABEL]}/{labels['voda.dev/job']}")
+
+
+def _place(pod: Object) -> tuple[str, str]:
+    """Namespace and name."""
+    return pod["metadata"].get("namespace") or "default", pod["metadata"]["name"]
+
+
+def _birth(pod: Object) -> tuple[str, str]:
+    """The order in which pods came."""
+    return pod["metadata"].get("creationTimestamp") or "", pod["metadata"]["name"]
+
+
+def _takes_pods(node: Object) -> bool:
+    """Whether a node takes new pods: it is not cordoned, and says of itself that it is ready where it says anything."""
+    conditions = (node.get("status") or {}).get("conditions") or ()
+    is_ready = all(each.get("status") == "True" for each in conditions if each.get("type") == "Ready")
+    return is_ready and not (node.get("spec") or {}).get("unschedulable", False)
 
 
 def in_order(lives: Iterable[JobLife], settings: Settings) -> tuple[JobLife, ...]:

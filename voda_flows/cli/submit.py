@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TypedDict, Unpack
 
 import click
@@ -11,8 +10,8 @@ import click
 from voda_flows.cli import files, following, output, screen, tails
 from voda_flows.cli.options import Shared, shared_options
 from voda_flows.cli.verbs import verb
-from voda_flows.local.store import LocalStore
 from voda_flows.objects import Object
+from voda_flows.store import ObjectStore
 from voda_flows.submission.checks import check_all, remarks_on
 from voda_flows.submission.prepare import Wishes, apply, prepared
 from voda_flows.submission.world import world_of
@@ -32,6 +31,7 @@ class Asked(TypedDict):
     "voda submit templates/examples/digits.yaml --watch",
     "voda submit job.yaml -p max-gpus=4 -p epochs=20 --name trial-2",
     "cat job.yaml | voda submit - -o name",
+    "voda submit job.yaml --kubeconfig cluster.yaml -n team-a --watch",
 )
 @click.argument("names", metavar="FILE|-...", nargs=-1, required=True)
 @click.option("-p", "--parameter", "parameters", multiple=True, metavar="K=V", help="Set an argument of the Workflow.")
@@ -49,11 +49,14 @@ def command(shared: Shared, names: tuple[str, ...], **asked: Unpack[Asked]) -> N
     documents = files.read(names)
     explicit = context.get_parameter_source("namespace") is not click.core.ParameterSource.DEFAULT
     wishes = Wishes.of(
-        parameters=asked["parameters"], name=asked["name"] or "", namespace=shared.namespace if explicit else None
+        parameters=asked["parameters"],
+        name=asked["name"] or "",
+        namespace=shared.namespace if explicit else None,
+        otherwise=shared.world.namespace,
     )
     store = shared.store()
-    ready = prepared(documents, wishes, workdir=Path.cwd())
-    world = world_of(store)
+    ready = prepared(documents, wishes, workdir=shared.workdir)
+    world = world_of(shared.world)
     check_all(ready, world)
     for remark in remarks_on(ready, world):
         output.story(f"warning: {remark}")
@@ -67,18 +70,18 @@ def command(shared: Shared, names: tuple[str, ...], **asked: Unpack[Asked]) -> N
     context.exit(_stay(store, shared, [body for body, _ in made if body["kind"] == "Workflow"], asked))
 
 
-def _stay(store: LocalStore, shared: Shared, submitted: Sequence[Object], asked: Asked) -> int:
+def _stay(store: ObjectStore, shared: Shared, submitted: Sequence[Object], asked: Asked) -> int:
     """Watch, follow or wait, as asked; the exit code."""
     if not (asked["watch"] or asked["log"] or asked["wait"]):
         return 0
     if asked["watch"]:
         screen.watch(
-            store,
+            shared.world,
             shared.namespace,
             until=lambda: all(following.has_ended(store, body) for body in submitted),
             note=shared.note,
         )
     elif asked["log"]:
         sources = tuple(tails.Source(workflow=body) for body in submitted)
-        tails.follow(tails.Reader(store=store, home=shared.home, sources=sources))
+        tails.follow(tails.Reader(shared.world, sources, follows=True))
     return following.wait(store, submitted)

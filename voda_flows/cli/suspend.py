@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import Unpack
 
+from voda_flows import operations
 from voda_flows.cli.deeds import Asked, Deed, perform
 from voda_flows.cli.options import Shared, all_option, job_names, shared_options, yes_option
 from voda_flows.cli.verbs import verb
-from voda_flows.local import operations
 from voda_flows.local.argo import operate
 
-_DEED = Deed(verb="suspend", done="suspended", check=operate.suspend, do=operations.suspend)
+_DEED = Deed(
+    verb="suspend",
+    done="suspended",
+    check=operate.suspend,
+    do=lambda world, body: operations.suspend(world.store, body),
+)
 
 
 @verb(

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Final
 
 import click
 
 from voda_flows.cli import following
 from voda_flows.cli.columns import has_colours
-from voda_flows.cli.loglines import Line, LogFile
-from voda_flows.local import logs
-from voda_flows.local.processes import is_running
-from voda_flows.local.store import LocalStore
 from voda_flows.objects import POD_ENDED, WORKFLOW_ENDED, WORKFLOW_LABEL, Object, owner_uids, phase_of, seconds
 from voda_flows.report.lives import lives
+from voda_flows.world import Line, Logs, PodLog, World
 
 #: Log files grow without a change of the store, so a follower looks this often.
 _LOOK_S: Final = 0.2
@@ -77,78 +73,92 @@ class Tail:
 
     Attributes:
         mark: Who speaks.
-        file: Its log.
+        log: Its log.
         ended: Whether the pod writes no more.
     """
 
     mark: str
-    file: LogFile
+    log: PodLog
     ended: bool = False
 
 
-@dataclass(slots=True, kw_only=True)
 class Reader:
     """The logs of the pods of Workflows.
 
-    Attributes:
-        store: Where the pods are.
-        home: Folder of the local state.
+    Args:
+        world: Where they are.
         sources: Whose logs are meant.
         chosen: Which pods and lines.
         marked: Whether lines say who speaks; None for when there are several.
+        follows: Whether logs are read as they grow.
+
+    Attributes:
         tails: By pod uid, in order of their start; grows as pods come.
     """
 
-    store: LocalStore
-    home: Path
-    sources: tuple[Source, ...]
-    chosen: Chosen = field(default_factory=Chosen)
-    marked: bool | None = None
-    tails: dict[str, Tail] = field(default_factory=dict)
+    def __init__(
+        self, world: World, sources: Iterable[Source], chosen: Chosen = Chosen(), *,
+        marked: bool | None = None, follows: bool = False,
+    ) -> None:  # fmt: skip
+        self.store = world.store
+        self.tails: dict[str, Tail] = {}
+        self._logs: Logs = world.logs()
+        self._sources = tuple(sources)
+        self._chosen = chosen
+        self._marked = marked
+        self._follows = follows
 
     def look(self) -> None:
         """Take in pods that are new, and note which have ended."""
-        there = [*self.store.snapshot("Pod").values()]
-        uids = {pod["metadata"]["uid"] for pod in there}
-        for source in self.sources:
-            own = source.workflow["metadata"]
-            aside = [pod for pod in logs.kept(self.home, own["uid"]) if pod["metadata"]["uid"] not in uids]
-            self._take_in(source, [pod for pod in (*there, *aside) if source.owns(pod) and self.chosen.has(pod)])
+        there = [*self.store.snapshot("Pod").values()] if self._follows else self._pods()
+        for source in self._sources:
+            aside = self._logs.gone(source.workflow, there)
+            self._take_in(source, [pod for pod in (*there, *aside) if source.owns(pod) and self._chosen.has(pod)])
         running = {pod["metadata"]["uid"] for pod in there if phase_of(pod) not in POD_ENDED}
         for uid, tail in self.tails.items():
             tail.ended = uid not in running
 
     def show(self, *, last: bool) -> None:
         """Print what is new, in order of time as far as it is known."""
-        marked = len(self.tails) > 1 if self.marked is None else self.marked
+        marked = len(self.tails) > 1 if self._marked is None else self._marked
         found: list[tuple[float, int, Line, Tail]] = []
         for number, tail in enumerate(self.tails.values()):
-            new = tail.file.read(last=last or tail.ended)
+            new = tail.log.read(last=last or tail.ended)
             found += [(line.from_s, number, line, tail) for line in new if self._is_wanted(line)]
         for _, number, line, tail in sorted(found, key=lambda entry: entry[:2]):
             click.echo(f"{_coloured(tail.mark, number)} {line.text}" if marked else line.text)
 
     def is_over(self) -> bool:
         """Whether nothing more is to come: the jobs have ended and their pods too, or nothing runs pods."""
-        if not all(self._has_ended(source) for source in self.sources):
+        if not all(self._has_ended(source) for source in self._sources):
             return False
-        return all(tail.ended for tail in self.tails.values()) or not is_running(self.home)
+        return all(tail.ended for tail in self.tails.values()) or self._logs.is_over()
+
+    def close(self) -> None:
+        """Nothing more is wanted."""
+        self._logs.close()
+
+    def _pods(self) -> list[Object]:
+        """The pods of the Workflows, as they are now."""
+        places = [source.workflow["metadata"] for source in self._sources]
+        return [
+            pod
+            for place in places
+            for pod in self.store.list("Pod", place["namespace"], {WORKFLOW_LABEL: place["name"]})
+        ]
 
     def _take_in(self, source: Source, pods: Iterable[Object]) -> None:
         """Open the logs of pods that were not seen before."""
-        own = source.workflow["metadata"]
-        name = f"{own['name']}/" if len(self.sources) > 1 else ""
+        name = f"{source.workflow['metadata']['name']}/" if len(self._sources) > 1 else ""
         for pod in sorted(pods, key=_born_s):
             uid = pod["metadata"]["uid"]
-            path = logs.log_path(self.home, own["uid"], uid)
             if uid not in self.tails:
-                file = LogFile(path, _born_s(pod), self.chosen.tail)
-                self.tails[uid] = Tail(mark=f"{name}{_who(pod)} |", file=file)
-            self.tails[uid].file.path = path  # a log is put aside when its pod is deleted
+                log = self._logs.open(source.workflow, pod, tail=self._chosen.tail, follow=self._follows)
+                self.tails[uid] = Tail(mark=f"{name}{_who(pod)} |", log=log)
 
     def _is_wanted(self, line: Line) -> bool:
         """Whether a line is not known to be too old."""
-        return self.chosen.since_s is None or line.until_s >= self.chosen.since_s
+        return self._chosen.since_s is None or line.until_s >= self._chosen.since_s
 
     def _has_ended(self, source: Source) -> bool:
         """Whether a Workflow, or the job in it that is meant, has ended."""
@@ -161,6 +171,13 @@ class Reader:
 
 def follow(reader: Reader) -> None:
     """Print what there is, and what comes until there will be no more."""
+    try:
+        _follow(reader)
+    finally:
+        reader.close()
+
+
+def _follow(reader: Reader) -> None:
     revision = -1
     while True:
         now = reader.store.revision()

@@ -6,14 +6,19 @@ from typing import Unpack
 
 import click
 
+from voda_flows import operations
 from voda_flows.cli import following
 from voda_flows.cli.deeds import Asked, Deed, perform
 from voda_flows.cli.options import Shared, all_option, job_names, shared_options, yes_option
 from voda_flows.cli.verbs import verb
-from voda_flows.local import operations
 from voda_flows.local.argo import operate
 
-_DEED = Deed(verb="terminate", done="terminated", check=operate.terminate, do=operations.terminate)
+_DEED = Deed(
+    verb="terminate",
+    done="terminated",
+    check=operate.terminate,
+    do=lambda world, body: operations.terminate(world.store, body),
+)
 
 
 @verb(

@@ -11,7 +11,7 @@ import click
 
 from voda_flows.cli import columns, output
 from voda_flows.cli.choosing import choose, is_meant
-from voda_flows.cli.load import Load, Meter, Top
+from voda_flows.cli.load import Gauge, Load, Top
 from voda_flows.cli.moments import DURATION
 from voda_flows.cli.options import Shared, job_names, shared_options
 from voda_flows.cli.verbs import verb
@@ -47,7 +47,7 @@ def command(shared: Shared, names: tuple[str, ...], *, once: bool, interval: flo
     """
     store = shared.store()
     uids = {one.workflow["metadata"]["uid"] for one in choose(shared, store, names)} if names else None
-    meter = Meter(store, shared.namespace, lambda one: _is_shown(shared, one, uids))
+    meter = Gauge(shared.world, shared.namespace, lambda one: _is_shown(shared, one, uids))
     try:
         if shared.output in ("", "wide") and columns.is_smart() and not once:
             _draw(meter, interval, wide=shared.output == "wide")
@@ -75,7 +75,7 @@ def _is_shown(shared: Shared, one: Named, uids: set[str] | None) -> bool:
     return is_meant(shared, one) and any(life.phase not in WORKFLOW_ENDED for life in one.lives)
 
 
-def _draw(meter: Meter, interval_s: float, *, wide: bool) -> None:
+def _draw(meter: Gauge, interval_s: float, *, wide: bool) -> None:
     """Live, until it is interrupted."""
     from rich.console import Console  # noqa: PLC0415 - a pipe needs none of it
     from rich.live import Live  # noqa: PLC0415
@@ -148,9 +148,17 @@ def _slots(load: Load) -> str:
 
 def _used(load: Load) -> tuple[str, str, str]:
     """CPU, memory and processes in words."""
-    percent, mib = load.used.cpu_percent, load.used.memory_bytes / _MIB
-    memory = f"{mib:.0f}Mi" if mib < _GIB_MIB else f"{mib / _GIB_MIB:.1f}Gi"
-    return "" if percent is None else f"{percent:.0f}%", memory, str(load.used.processes)
+    used = load.used
+    percent = "" if used.cpu_percent is None else f"{used.cpu_percent:.0f}%"
+    return percent, _memory(used.memory_bytes), "" if used.processes is None else str(used.processes)
+
+
+def _memory(held_bytes: int | None) -> str:
+    """Memory in words, empty where nobody knows."""
+    if held_bytes is None:
+        return ""
+    mib = held_bytes / _MIB
+    return f"{mib:.0f}Mi" if mib < _GIB_MIB else f"{mib / _GIB_MIB:.1f}Gi"
 
 
 def _speed(load: Load) -> str:

@@ -9,7 +9,7 @@ import click
 from scheduler_core.errors import InvalidValue
 from voda_flows.cli import output
 from voda_flows.cli.names import SETTING
-from voda_flows.cli.options import home_option
+from voda_flows.cli.options import home_option, local_only
 from voda_flows.cli.verbs import verb
 from voda_flows.control.settings import check, configure
 from voda_flows.local import up as local
@@ -26,6 +26,7 @@ from voda_flows.worlds import open_local
     "--set", "settings", type=SETTING, multiple=True, metavar="K=V", help="Set one of the scheduler's settings."
 )
 @home_option
+@local_only
 def command(home: Path, nodes: str | None, settings: tuple[str, ...]) -> None:
     """Start virtual nodes, the engine and the scheduler on this machine; what runs already is kept.
 

@@ -27,7 +27,7 @@ def command(shared: Shared, names: tuple[str, ...], *, once: bool) -> None:
     store = shared.store()
     chosen = workflows_of(choose(shared, store, names)) if names else []
     screen.watch(
-        store,
+        shared.world,
         shared.namespace,
         until=lambda: once or (bool(chosen) and all(following.has_ended(store, body) for body in chosen)),
         note=shared.note,

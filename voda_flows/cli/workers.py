@@ -6,31 +6,31 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from voda_flows.control.reports import DriverStatus, Reports
-from voda_flows.local.store import LocalStore
 from voda_flows.report.lives import Holding, JobLife, Segment
 from voda_flows.report.times import short
+from voda_flows.world import World
 
 HEADERS: Final = ["WORKER", "STATE", "NODE", "SLOTS", "RESTARTS", "FOR"]
 _STATES: Final = {"Pending": "waits for its node", "Running": "starting"}
 
 
-def asked(store: LocalStore, lives: Iterable[JobLife]) -> dict[str, DriverStatus]:
+def asked(world: World, lives: Iterable[JobLife]) -> dict[str, DriverStatus]:
     """What the drivers of jobs say of themselves now, by job id; ended ones and those that do not answer are left out.
 
     Args:
-        store: Where the drivers' pods are.
+        world: Where the drivers are.
         lives: The jobs.
     """
     drivers = {}
     for life in lives:
         name = life.segments[-1].driver if life.segments and life.segments[-1].ended_s is None else ""
-        pods = [pod for pod in store.list("Pod", life.namespace) if name and pod["metadata"]["name"] == name]
+        pods = [pod for pod in world.store.list("Pod", life.namespace) if name and pod["metadata"]["name"] == name]
         for pod in pods:
             if (pod.get("status") or {}).get("podIP") and pod["status"].get("phase") == "Running":
                 drivers[life.id] = (pod["metadata"]["uid"], pod["status"]["podIP"])
     if not drivers:
         return {}
-    reports = Reports()
+    reports = Reports(fetch=world.fetch)
     try:
         said = reports.pull(dict(drivers.values()))
     finally:

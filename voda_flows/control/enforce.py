@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import logging
 import secrets
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import UTC, datetime
 
 from scheduler_core.errors import Conflict, NotFound, VodaError
@@ -20,10 +20,11 @@ from scheduler_core.model.plan import Action, NewWorker
 from voda_flows.control import clock, pods
 from voda_flows.control.observe import StoreObserver
 from voda_flows.control.view import JobView
+from voda_flows.control.why import given, with_why
 from voda_flows.objects import Object, format_time
 from voda_flows.store import ObjectStore
 from voda_flows.wire import AllocationDocument, DocumentWorker, document_text, encode, gate_workers_text
-from voda_flows.workflows.packed import node_patch
+from voda_flows.workflows.packed import nodes_patch
 
 log = logging.getLogger(__name__)
 
@@ -37,12 +38,20 @@ class StoreEnforcer:
         store: Where the objects are.
         observer: Knows the objects that the plan was made from, and takes note of what we write.
         clock: Seconds since the epoch, going on evenly.
+        why: Says of a job, by id, why it got or lost GPUs; empty where nobody knows.
     """
 
-    def __init__(self, store: ObjectStore, observer: StoreObserver, clock: Callable[[], float] = clock.now_s) -> None:
+    def __init__(
+        self,
+        store: ObjectStore,
+        observer: StoreObserver,
+        clock: Callable[[], float] = clock.now_s,
+        why: Callable[[str], str] = lambda _: "",
+    ) -> None:
         self._store = store
         self._observer = observer
         self._clock = clock
+        self._why = why
 
     def enforce(self, action: Action) -> None:
         """See ``scheduler_core.model.ports.Enforcer``."""
@@ -61,41 +70,51 @@ class StoreEnforcer:
         match action:
             case plan.Grant():
                 self._make_key(view)
-                self._complete(view, view.nodes.gate, "start", _granted(action.workers))
+                said = with_why(given(action.workers), self._why(view.id))
+                self._complete(view, _start_gate(view), _granted(action.workers), said)
             case plan.Grow():
                 grown = {"workers": gate_workers_text(action.workers), "more": "yes"}
-                self._complete(view, view.nodes.grow_gate, "grow", grown)
+                said = with_why(given(action.workers, more=True), self._why(view.id))
+                self._complete(view, _grow_gate(view), grown, said)
             case plan.Release():
-                self._complete(view, view.nodes.grow_gate, "grow", {"workers": "[]", "more": "no"})
+                no_more = {"workers": "[]", "more": "no"}
+                self._complete(view, _grow_gate(view), no_more, "no more workers: its driver has ended")
             case plan.Publish():
                 self._write_document(view, action.generation, action.worker_ids, stop=None)
+                said = with_why("gives its GPUs back in place", self._why(view.id))
+                self._say(view, _dropped(view, action.worker_ids), said)
             case plan.Stop():
                 published = [worker.id for worker in view.document.workers] if view.document else []
                 self._write_document(view, action.generation, published, stop="checkpoint")
+                driver = pods.node_id(view.driver) if view.driver else ""
+                self._say(view, [driver], with_why(action.reason, self._why(view.id)))
             case plan.Evict():
                 self._delete_worker(view, action)
             case plan.Abandon():
                 self._abandon(view, action)
             case plan.Refuse():
-                self._patch_gate(view, view.nodes.gate, _ended("Failed", self._now()) | {"message": action.reason})
+                self._patch_node(view, _start_gate(view), _ended("Failed", self._now()) | {"message": action.reason})
             case plan.Announce():
-                self._patch_gate(view, view.nodes.gate, {"message": action.message})
+                self._patch_node(view, _start_gate(view), {"message": action.message})
 
-    def _complete(self, view: JobView, gate: str, kind: str, outputs: Mapping[str, str]) -> None:
+    def _complete(self, view: JobView, gate: str, outputs: Mapping[str, str], said: str) -> None:
         """Answer a gate: Argo goes on when the suspended node has succeeded."""
-        if not gate:
-            raise Conflict(f"job {view.id!r}: expected an open {kind} gate, it was answered meanwhile")
         answers = [{"name": name, "value": value} for name, value in outputs.items()]
-        answered = _ended("Succeeded", self._now()) | {"outputs": {"parameters": answers}, "message": None}
-        self._patch_gate(view, gate, answered)
+        answered = _ended("Succeeded", self._now()) | {"outputs": {"parameters": answers}, "message": said}
+        self._patch_node(view, gate, answered)
 
-    def _patch_gate(self, view: JobView, gate: str, change: Object) -> None:
-        if not gate:
-            raise Conflict(f"job {view.id!r}: expected an open gate, it was answered meanwhile")
-        self._patch_node(view, gate, change)
+    def _say(self, view: JobView, nodes: Iterable[str], text: str) -> None:
+        """Put words on nodes of pods; they are worth one try, and no action fails for them."""
+        changes = {node: {"message": text} for node in nodes if node}
+        if not changes:
+            return
+        try:
+            self._patch(view.workflow, nodes_patch(self._observer.current(view.workflow), changes))
+        except VodaError as fault:
+            log.info("job=%s message=%r not written: %s", view.id, text, fault)
 
     def _patch_node(self, view: JobView, node: str, change: Object) -> None:
-        self._patch(view.workflow, node_patch(self._observer.current(view.workflow), node, change))
+        self._patch(view.workflow, nodes_patch(self._observer.current(view.workflow), {node: change}))
 
     def _write_document(self, view: JobView, generation: int, workers: Iterable[str], *, stop: str | None) -> None:
         """Write the next generation of the allocation document for the very driver pod that was seen."""
@@ -211,6 +230,29 @@ class StoreEnforcer:
 
 def _granted(workers: tuple[NewWorker, ...]) -> dict[str, str]:
     return {"grant": "given", "workers": gate_workers_text(workers)}
+
+
+def _start_gate(view: JobView) -> str:
+    return _open(view, "start", view.nodes.gate)
+
+
+def _grow_gate(view: JobView) -> str:
+    return _open(view, "grow", view.nodes.grow_gate)
+
+
+def _open(view: JobView, kind: str, gate: str) -> str:
+    """A gate's id; it must be there."""
+    if not gate:
+        raise Conflict(f"job {view.id!r}: expected an open {kind} gate, it was answered meanwhile")
+    return gate
+
+
+def _dropped(view: JobView, kept: Collection[str]) -> list[str]:
+    """The nodes of workers that the next document drops, though they train."""
+    published = {worker.id for worker in view.document.workers} if view.document else set()
+    training = {worker.id for worker in (view.job.workers if view.job else ()) if worker.phase is WorkerPhase.READY}
+    gone = (published & training) - set(kept)
+    return [row.node for row in view.nodes.workers if row.worker.id in gone and not row.node_ended]
 
 
 def _ended(phase: str, at: str) -> Object:

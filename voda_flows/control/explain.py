@@ -26,12 +26,15 @@ from voda_flows.objects import Object
 from voda_flows.report.history import deed, history
 from voda_flows.report.times import short, text
 from voda_flows.store import ObjectStore
+from voda_flows.world import Fetch
 
 #: Lines of the job's own history that are shown.
 _RECENT = 5
 
 
-def explain(store: ObjectStore, settings: Settings, name: str, *, namespace: str = "default") -> tuple[str, ...]:
+def explain(
+    store: ObjectStore, settings: Settings, name: str, *, namespace: str = "default", fetch: Fetch | None = None
+) -> tuple[str, ...]:
     """Why a live job stands where it stands.
 
     Args:
@@ -39,6 +42,7 @@ def explain(store: ObjectStore, settings: Settings, name: str, *, namespace: str
         settings: The scheduler's settings.
         name: ``<workflow>`` or ``<workflow>/<job-name>``.
         namespace: Namespace of its Workflow.
+        fetch: How drivers are asked, where not at their own addresses.
 
     Returns:
         Sentences; for a Workflow with several jobs, those of all of them.
@@ -46,7 +50,7 @@ def explain(store: ObjectStore, settings: Settings, name: str, *, namespace: str
     Raises:
         NotFound: No live job of that name.
     """
-    reports = Reports()
+    reports = Reports(fetch=fetch)
     observer = StoreObserver(store, settings, reports)
     try:
         observation = observer.observe()

@@ -92,6 +92,11 @@ class StoreObserver:
             refused={view.id: view.refusal for view in self._views.values() if view.refusal and view.nodes.gate_open},
         )
 
+    def name_of(self, job_id: str) -> str:
+        """What people call a live job, ``<workflow>/<job-name>``; empty where there is none."""
+        view = self._views.get(job_id)
+        return f"{view.nodes.asked.workflow}/{view.nodes.asked.given_name}" if view else ""
+
     def wrote(self, answer: Object) -> None:
         """Take note of the answer to one of our own writes."""
         self._written[key_of(answer)] = answer

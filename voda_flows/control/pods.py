@@ -142,6 +142,11 @@ def address(pod: Object) -> str:
     return (pod.get("status") or {}).get("podIP") or ""
 
 
+def node_id(pod: Object) -> str:
+    """The id of its node in its Workflow, empty where nobody wrote it down."""
+    return str((pod["metadata"].get("annotations") or {}).get("workflows.argoproj.io/node-id") or "")
+
+
 def uid(pod: Object) -> str:
     """Its uid."""
     return str(pod["metadata"].get("uid") or "")

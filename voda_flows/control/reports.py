@@ -5,6 +5,7 @@ A driver that does not answer is an old observation, not an error: what it last 
 
 from __future__ import annotations
 
+import functools
 import http.client
 import json
 from collections.abc import Mapping
@@ -13,9 +14,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from voda_flows.workflows.parameters import DRIVER_PORT
+from voda_flows.world import Fetch
 
 #: A driver is on the same network and answers from memory: a millisecond or two.
 ANSWER_LIMIT_S = 0.5
+#: Where somebody else carries question and answer, over any distance.
+FAR_LIMIT_S = 3.0
 _MAX_ASKED_AT_ONCE = 16
 #: States of a worker that trains no more.
 _LEAVING = ("draining", "gone", "failed")
@@ -60,11 +64,17 @@ class DriverStatus:
 
 
 class Reports:
-    """Asks drivers and keeps their last answers; used by one thread."""
+    """Asks drivers and keeps their last answers; used by one thread.
 
-    def __init__(self, *, limit_s: float = ANSWER_LIMIT_S, port: int = DRIVER_PORT) -> None:
-        self._limit_s = limit_s
-        self._port = port
+    Args:
+        limit_s: How long an answer may take.
+        port: Where drivers listen.
+        fetch: How they are asked, where not at their own addresses.
+    """
+
+    def __init__(self, *, limit_s: float | None = None, port: int = DRIVER_PORT, fetch: Fetch | None = None) -> None:
+        self._limit_s = limit_s or (ANSWER_LIMIT_S if fetch is None else FAR_LIMIT_S)
+        self._fetch = fetch or functools.partial(_get, port)
         self._asking = ThreadPoolExecutor(_MAX_ASKED_AT_ONCE, thread_name_prefix="reports")
         self._open: dict[str, Future[DriverStatus]] = {}
         self._last: dict[str, DriverStatus] = {}
@@ -80,7 +90,7 @@ class Reports:
         """
         for driver_uid, address in address_by_uid.items():
             if driver_uid not in self._open:
-                self._open[driver_uid] = self._asking.submit(_ask, address, self._port, self._limit_s)
+                self._open[driver_uid] = self._asking.submit(_ask, self._fetch, address, self._limit_s)
         wait(self._open.values(), timeout=self._limit_s)
         for driver_uid in [driver_uid for driver_uid, future in self._open.items() if future.done()]:
             answer = self._open.pop(driver_uid).result()
@@ -94,10 +104,10 @@ class Reports:
         self._asking.shutdown(wait=False, cancel_futures=True)
 
 
-def _ask(address: str, port: int, limit_s: float) -> DriverStatus:
+def _ask(fetch: Fetch, address: str, limit_s: float) -> DriverStatus:
     """What one driver says of itself, nothing where it does not answer."""
     try:
-        said = _get(address, port, limit_s, "/status")
+        said: dict[str, Any] = json.loads(fetch(address, "/status", limit_s))
         workers = said.get("workers") or {}
         return DriverStatus(
             driver_uid=str(said.get("driver_uid") or ""),
@@ -115,12 +125,11 @@ def _ask(address: str, port: int, limit_s: float) -> DriverStatus:
         return DriverStatus()
 
 
-def _get(address: str, port: int, limit_s: float, path: str) -> dict[str, Any]:
+def _get(port: int, address: str, path: str, limit_s: float) -> bytes:
     connection = http.client.HTTPConnection(address, port, timeout=limit_s)
     try:
         connection.request("GET", path)
-        body: dict[str, Any] = json.loads(connection.getresponse().read())
-        return body
+        return connection.getresponse().read()
     finally:
         connection.close()
 

@@ -23,7 +23,7 @@ from scheduler_core.cycle import run_cycle
 from scheduler_core.errors import Conflict, InvalidValue, VodaError
 from scheduler_core.model.decision import CycleResult
 from scheduler_core.model.params import Params
-from voda_flows.config import DEFAULT_NAMESPACE, NAMESPACE_VARIABLE, Settings
+from voda_flows.config import DEFAULT_NAMESPACE, Settings, scheduler_namespace
 from voda_flows.control.decider import ProcessDecider
 from voda_flows.control.enforce import StoreEnforcer
 from voda_flows.control.lease import POD, Lease
@@ -34,6 +34,7 @@ from voda_flows.control.reports import Reports
 from voda_flows.control.settings import SettingsSource
 from voda_flows.control.targets import StoredTarget
 from voda_flows.control.volumes import Claims
+from voda_flows.control.why import Why
 from voda_flows.store import ObjectStore
 from voda_flows.worlds import is_cluster, open_store
 
@@ -221,10 +222,11 @@ class Scheduler:
         self._decider.limit_s = settings.policy_limit_s
         claims = Claims(self._store) if self._place.has_claims else None
         observer = StoreObserver(self._store, settings, self._reports, claims=claims)
+        why = Why(observer.name_of)
         return _Parts(
             observer=observer,
-            enforcer=StoreEnforcer(self._store, observer),
-            targets=StoredTarget(self._store, self._place.namespace, self._lease),
+            enforcer=StoreEnforcer(self._store, observer, why=why.of),
+            targets=StoredTarget(self._store, self._place.namespace, self._lease, why.decided),
             records=Records(self._store, settings, self._place.records, self._lease),
             params=Params(
                 policy=settings.policy,
@@ -298,7 +300,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         life_s = 0.0 if options.once else end_before_tick(time.time(), lifetime_s(options.life))
         place = Place(
-            namespace=os.environ.get(NAMESPACE_VARIABLE) or DEFAULT_NAMESPACE,
+            namespace=scheduler_namespace(),
             identity=identity,
             records=records_folder(os.environ),
             metrics=metrics_file(os.environ),

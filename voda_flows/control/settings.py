@@ -40,13 +40,17 @@ class SettingsSource:
         return Settings.from_strings({"namespace": self._namespace, **(found.get("data") or {})})
 
 
-def settings(store: ObjectStore) -> Settings:
+def settings(store: ObjectStore, namespace: str = DEFAULT_NAMESPACE) -> Settings:
     """The settings as they stand, defaults where nothing was set.
+
+    Args:
+        store: Where the ConfigMap is.
+        namespace: The scheduler's own.
 
     Raises:
         InvalidValue: Somebody wrote a setting that is none.
     """
-    return SettingsSource(store, DEFAULT_NAMESPACE).changed() or Settings()
+    return SettingsSource(store, namespace).changed() or Settings(namespace=namespace)
 
 
 def check(values: Mapping[str, str], *, where: str) -> None:

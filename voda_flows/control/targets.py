@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 from scheduler_core.errors import InvalidValue, NotFound
 from scheduler_core.model.target import Target
@@ -24,12 +25,20 @@ class StoredTarget:
         store: Where it is kept.
         namespace: The scheduler's own.
         lease: What gives the right to decide on it, None for readers.
+        decided: Told of each target that was stored, with the one before.
     """
 
-    def __init__(self, store: ObjectStore, namespace: str, lease: Lease | None = None) -> None:
+    def __init__(
+        self,
+        store: ObjectStore,
+        namespace: str,
+        lease: Lease | None = None,
+        decided: Callable[[Target, Target], None] = lambda _before, _after: None,
+    ) -> None:
         self._store = store
         self._namespace = namespace
         self._lease = lease
+        self._decided = decided
         self._seen: Object | None = None
         self.loaded = Target()
         """What ``load`` gave last."""
@@ -47,6 +56,10 @@ class StoredTarget:
 
     def save(self, target: Target) -> None:
         """See ``scheduler_core.model.ports.TargetStore``."""
+        self._keep(target)
+        self._decided(self.loaded, target)
+
+    def _keep(self, target: Target) -> None:
         data = {_KEY: to_json(target)}
         if self._seen is None:
             self._seen = self._store.create(

@@ -6,6 +6,7 @@ Workflows that have ended; so does what other kustomizations brought into furthe
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -88,8 +89,8 @@ def remove(api: Api, documents: Iterable[Object], *, is_trial: bool) -> Iterator
     going = [key for key in reversed(ours) if key.kind not in KEPT]
     crons = [key for key in going if key.kind == "CronWorkflow"]
     for key in crons:
-        yield from _delete(api, [there[key]], is_trial=is_trial)
-        yield from _delete(api, _runs(api, key), is_trial=is_trial)
+        runs = _runs(api, key)
+        yield from _delete(api, [there[key], *runs], is_trial=is_trial)
     rest = [key for key in going if key.kind not in ("CronWorkflow", "ConfigMap")]
     yield from _delete(api, [there[key] for key in rest], is_trial=is_trial)
     # Now nobody can write them any more.
@@ -121,10 +122,8 @@ def _delete(api: Api, bodies: Iterable[Object], *, is_trial: bool) -> Iterator[R
             "propagationPolicy": "Foreground" if key.kind == "Workflow" else "Background",
             **({"dryRun": ["All"]} if is_trial else {}),
         }
-        try:
+        with contextlib.suppress(NotFound):  # it went with its owner, or somebody else took it away meanwhile
             api.delete(key, json_text(key, options), uid, _resource(key.kind))
-        except NotFound:
-            continue  # somebody else took it away meanwhile, or it went with its owner
         yield Removed(key=key, what="deleted")
 
 

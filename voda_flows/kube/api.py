@@ -25,6 +25,8 @@ _SUCCESS = range(200, 300)
 _PATIENCE = Patience()
 #: Objects in one page of a list: some megabytes of Workflows.
 PAGE: Final = 250
+#: How long a log may be silent before it is asked for anew, seconds.
+SILENCE_S: Final = 60.0
 #: What only the server writes, in metadata.
 _SERVERS = ("resourceVersion", "generation", "managedFields", "selfLink")
 
@@ -89,6 +91,45 @@ class Api:
         except Gone:
             return self._pages(asked, query, 0)
 
+    def ask(self, resource: Resource, key: Key, path: str, query: Mapping[str, str]) -> Answer:
+        """What the server says at a path beside or below an object's, such as a pod's log.
+
+        Args:
+            resource: What the right to it is called, such as ``pods/log``.
+            key: The object; of a list, the name is empty.
+            path: The whole path.
+            query: Parameters.
+
+        Raises:
+            NotFound: There is nothing.
+            Forbidden: One may not see it.
+        """
+        asked = Asked(verb="get" if key.name else "list", resource=resource, key=key)
+        return self._read(Request(path=path, query=query), asked, self._attempts(asked))
+
+    def ask_once(self, path: str, limit_s: float) -> Answer:
+        """The answer at a path, whatever it is, in one try of so many seconds.
+
+        Raises:
+            NotSent, AnswerLost: As a transport.
+        """
+        return self._transport.send(Request(path=path, limit_s=limit_s))
+
+    def follow(self, resource: Resource, key: Key, path: str, query: Mapping[str, str]) -> Stream:
+        """As ``ask``, of an answer that goes on; one try.
+
+        Raises:
+            NotSent, AnswerLost: As a transport.
+            VodaError: As ``ask``.
+        """
+        asked = Asked(verb="get", resource=resource, key=key)
+        stream = self._transport.stream(Request(path=path, query=query), SILENCE_S)
+        if stream.answer.status == HTTPStatus.OK:
+            return stream
+        if is_busy(stream.answer) or is_faulty(stream.answer):
+            raise AnswerLost(said(stream.answer))
+        raise _error(stream.answer, asked)
+
     def watch(self, resource: Resource, namespace: str, query: Mapping[str, str], silence_s: float) -> Stream:
         """The changes of a kind from a version on; one try.
 
@@ -106,8 +147,13 @@ class Api:
             raise AnswerLost(said(stream.answer))
         raise _error(stream.answer, asked)
 
-    def create(self, key: Key, text: str) -> Answer:
+    def create(self, key: Key, text: str, *, is_trial: bool = False) -> Answer:
         """Make an object; unknown fields are refused by name.
+
+        Args:
+            key: The object; its name may be empty where it is only tried.
+            text: The document.
+            is_trial: Whether the server only says what it would do.
 
         Raises:
             Conflict: The name is taken.
@@ -117,9 +163,11 @@ class Api:
         request = Request(
             method="POST",
             path=asked.resource.collection(key.namespace),
-            query={"fieldValidation": "Strict"},
+            query={"fieldValidation": "Strict", **({"dryRun": "All"} if is_trial else {})},
             body=text,
         )
+        if is_trial:
+            return self._read(request, asked, self._attempts(asked))
         return self._write(request, asked, self._if(asked, lambda found: _holds(found, text)))
 
     def patch(self, key: Key, text: str, is_done: Callable[[Object], bool]) -> Answer:

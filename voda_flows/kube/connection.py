@@ -54,6 +54,22 @@ def connect(cluster: Cluster, environment: Mapping[str, str] = os.environ) -> Ht
     return HttpTransport(made)
 
 
+def namespace_of(cluster: Cluster, environment: Mapping[str, str] = os.environ) -> str:
+    """The namespace that a context names, or that of the pod one runs in; ``default`` where there is none.
+
+    Args:
+        cluster: Which cluster, as for ``connect``, which is called first.
+        environment: Of this process.
+    """
+    found = cluster.kubeconfig or environment.get("KUBECONFIG") or ""
+    if found or cluster.context or _some(_DEFAULT):
+        contexts, current = config.list_kube_config_contexts(found or _DEFAULT)
+        chosen = next((one for one in contexts if one["name"] == cluster.context), current)
+        return str((chosen.get("context") or {}).get("namespace") or "default")
+    place = _TOKEN.with_name("namespace")
+    return place.read_text().strip() if place.exists() else "default"
+
+
 def _read_kubeconfig(paths: str, context: str, into: client.Configuration) -> None:
     if not _some(paths):
         raise NotFound(f"expected a kubeconfig at {paths}, there is no such file\n{_ADVICE}")

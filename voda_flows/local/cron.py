@@ -118,13 +118,18 @@ def cron_step(cron: Object, children: Sequence[Object], now: datetime) -> CronSt
     )
 
 
-def next_time(cron: Object, now: datetime) -> datetime | None:
+def next_time(cron: Object, now: datetime, *, supported: bool = True) -> datetime | None:
     """When a cron workflow comes up next, if it ever does.
+
+    Args:
+        cron: The CronWorkflow.
+        now: The moment, with its time zone.
+        supported: Whether what only local mode has not is refused.
 
     Raises:
         InvalidValue: Its spec makes no sense here; says where.
     """
-    count, schedules = _count(cron, now), validate_cron(cron)
+    count, schedules = _count(cron, now), validate_cron(cron, supported=supported)
     return min((tick for schedule in schedules for tick in islice(_ticks(schedule, count, now), 1)), default=None)
 
 
@@ -155,6 +160,7 @@ def workflow_from_cron(cron: Object, scheduled: datetime) -> Object:
                     "name": metadata["name"],
                     "uid": metadata["uid"],
                     "controller": True,
+                    "blockOwnerDeletion": True,
                 }
             ],
         },
@@ -172,8 +178,12 @@ def manual_workflow(cron: Object, now: datetime) -> Object:
     return {**child, "metadata": {"generateName": f"{cron['metadata']['name']}-", **metadata}}
 
 
-def validate_cron(cron: Object) -> list[Schedule]:
+def validate_cron(cron: Object, *, supported: bool = True) -> list[Schedule]:
     """Refuse what local mode does not know, or what makes no sense; gives the schedules.
+
+    Args:
+        cron: The CronWorkflow.
+        supported: Whether what only local mode has not is refused too.
 
     Raises:
         InvalidValue: Says where, and what was expected.
@@ -184,7 +194,8 @@ def validate_cron(cron: Object) -> list[Schedule]:
         raise InvalidValue(f"{where}: expected a name of at most {NAME_LIMIT} characters, got {len(name)} "
                            "(at $.metadata.name)")  # fmt: skip
     for field in spec:
-        _check_known(where, field)
+        if supported or field not in UNSUPPORTED:
+            _check_known(where, field)
     if not isinstance(spec.get("workflowSpec"), dict):
         raise InvalidValue(f"{where}: expected a Workflow's spec, got none (at $.spec.workflowSpec)")
     schedules = spec.get("schedules")

@@ -15,8 +15,6 @@ from voda_flows.report.files import SegmentFiles
 from voda_flows.report.lives import JobLife, Segment
 from voda_flows.report.times import many, short
 
-#: Workers made this soon after a grant are those of the grant.
-_AT_ONCE_S: Final = 2.0
 #: Waits shorter than this are not worth a word.
 _A_WAIT_S: Final = 1.0
 #: Kinds of events that change a job's size.
@@ -112,14 +110,13 @@ def _before(life: JobLife, segment: Segment) -> Iterator[Event]:
     yield Event(at_s=segment.queued_s, kind="queue", segment=segment.number, text=words)
     if segment.granted_s is None:
         return
-    first = [held for held in segment.holdings if held.start_s <= segment.granted_s + _AT_ONCE_S]
-    gpus, nodes = sum(held.gpus for held in first), ", ".join(sorted({held.node for held in first}))
+    gpus, nodes = sum(segment.granted.values()), ", ".join(sorted(segment.granted))
     yield Event(
         at_s=segment.granted_s,
         kind="grant",
         segment=segment.number,
         to_size=gpus,
-        text=f"granted {many(gpus)} on {nodes or 'no node yet'}",
+        text=f"granted {many(gpus)} on {nodes or 'no node'}",
     )
 
 

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from scheduler_core.errors import InvalidValue
 from voda_flows.objects import WORKFLOW_ENDED, Object, phase_of, seconds
 from voda_flows.report.progress import reached
+from voda_flows.wire import read_gate_workers
 from voda_flows.workflows.tree import SegmentNodes, Tree, is_grant, parameters, tree
 
 
@@ -47,6 +49,7 @@ class Segment:
         number: From 0.
         queued_s: When it began to wait.
         granted_s: When it was given GPUs, None while it waits.
+        granted: How many GPUs by node it was given then.
         ended_s: When its checkpoint step ended, None before.
         outcome: ``done``, ``resize`` or ``lost`` as the checkpoint step said, ``failed``, empty before.
         holdings: Its workers, in order of start.
@@ -61,6 +64,7 @@ class Segment:
     number: int
     queued_s: float
     granted_s: float | None = None
+    granted: Mapping[str, int] = field(default_factory=dict)
     ended_s: float | None = None
     outcome: str = ""
     holdings: tuple[Holding, ...] = ()
@@ -232,6 +236,7 @@ def _segment(several: Sequence[SegmentNodes], pods: Mapping[str, Object]) -> Seg
         number=own.number,
         queued_s=seconds(gates[0].get("startedAt")) or 0.0,
         granted_s=seconds(granted[0].get("finishedAt")) if granted else None,
+        granted=_given(granted[0]) if granted else {},
         ended_s=seconds(checkpoint.get("finishedAt")),
         outcome=_outcome(checkpoint),
         holdings=tuple(
@@ -244,6 +249,18 @@ def _segment(several: Sequence[SegmentNodes], pods: Mapping[str, Object]) -> Seg
         message="" if granted else gates[-1].get("message", ""),
         record=next((text for node in checkpoints if (text := parameters(node, "outputs").get("record", ""))), ""),
     )
+
+
+def _given(gate: Object) -> dict[str, int]:
+    """GPUs by node in a gate's answer; none where it cannot be read."""
+    found: dict[str, int] = {}
+    try:
+        workers = read_gate_workers(parameters(gate, "outputs").get("workers") or "[]")
+    except InvalidValue:
+        return found
+    for worker in workers:
+        found[worker.node] = found.get(worker.node, 0) + worker.gpus
+    return found
 
 
 def _holding(node: Object, pod: Object) -> Holding:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext, suppress
 
 from scheduler_core.errors import Conflict, InvalidValue
 from voda_flows.control.steps import check_submission, remarks
-from voda_flows.local.argo import validate, validate_template
+from voda_flows.local.argo import TemplateSource, Unsupported, validate, validate_template
 from voda_flows.local.argo.schema import check_fields
 from voda_flows.local.cron import validate_cron
 from voda_flows.objects import Key, Object, key_of
@@ -24,11 +25,12 @@ _MADE = "in the Workflow that it makes"
 _CRON_PATH = re.compile(r"\(at \$\.(?P<path>[\w.]+)\)")
 
 
-def check_shape(document: Document) -> None:
+def check_shape(document: Document, *, is_local: bool = True) -> None:
     """Refuse fields that do not exist and values of another type than their field's.
 
     Args:
         document: As read, of a kind that can be submitted, with `metadata` and `spec`.
+        is_local: Whether it is for local mode, which does not know all of a CronWorkflow.
 
     Raises:
         InvalidValue: Says where in which document what was expected and what was found.
@@ -37,7 +39,7 @@ def check_shape(document: Document) -> None:
     try:
         if document.kind == "CronWorkflow":
             check_fields({"metadata": body["metadata"]})
-            _check_cron(body)
+            _check_cron(body, is_local=is_local)
             made = True
         # What local mode has not is refused last, by the engine's check: whoever asks for what nobody has should know.
         check_fields(_workflow_of(body) if made else body, supported=False)
@@ -101,8 +103,11 @@ def remarks_on(documents: Sequence[Document], world: World) -> list[str]:
     Returns:
         A sentence each.
     """
+    limits = world.limits
+    if limits is None:
+        return []
     bodies = [_workflow_of(document.body) for document in documents if document.kind != "WorkflowTemplate"]
-    return [text for body in bodies for text in remarks(body, world.limits)]
+    return [text for body in bodies for text in remarks(body, limits)]
 
 
 def _check_once(document: Document, brought: dict[Key, Object]) -> None:
@@ -123,15 +128,28 @@ def _check(body: Object, world: World, brought: Mapping[Key, Object]) -> None:
         key = Key("WorkflowTemplate", namespace, name)
         return brought.get(key) or world.find(key)
 
+    with suppress(Unsupported) if world.attempt else nullcontext():
+        _check_alone(body, world, template, brought)
+    if world.attempt:
+        # Templates and schedules that are there already are brought up to date; a Workflow's name is looked at later.
+        with suppress(Conflict):
+            world.attempt(body)
+
+
+def _check_alone(body: Object, world: World, template: TemplateSource, brought: Mapping[Key, Object]) -> None:
+    """As the gate and the engine would; a cluster has more than local mode's engine knows."""
     if body["kind"] == "WorkflowTemplate":
         validate_template(body, template)
         return
     workflow = _workflow_of(body)
-    check_submission(workflow, world.limits)
+    if world.limits is not None:
+        check_submission(workflow, world.limits)
     try:
         validate(workflow, template)
+    except Unsupported:
+        raise
     except InvalidValue as wrong:
-        known = [*world.templates, *((key.namespace, key.name) for key in brought if key.kind == "WorkflowTemplate")]
+        known = [*world.templates(), *((key.namespace, key.name) for key in brought if key.kind == "WorkflowTemplate")]
         raise InvalidValue(f"{wrong}{_meant(str(wrong), body, known)}", path=wrong.path) from wrong
 
 
@@ -156,10 +174,10 @@ def _meant(said: str, body: Object, known: Sequence[tuple[str, str]]) -> str:
     return f"; there is one in namespace {elsewhere[0]}" if elsewhere and not near else ""
 
 
-def _check_cron(body: Object) -> None:
+def _check_cron(body: Object, *, is_local: bool) -> None:
     """Check a CronWorkflow's own fields; what it makes is checked as a Workflow."""
     try:
-        validate_cron(body)
+        validate_cron(body, supported=is_local)
     except InvalidValue as wrong:
         found = _CRON_PATH.search(str(wrong))
         raise InvalidValue(str(wrong), path=wrong.path or (found["path"] if found else "spec")) from wrong

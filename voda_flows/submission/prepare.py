@@ -30,14 +30,18 @@ class Wishes:
         parameters: Arguments to set, by name.
         name: Name of the one Workflow, empty to keep the document's.
         namespace: Namespace, None to keep the document's.
+        otherwise: Namespace of documents that name none, where none is asked for.
     """
 
     parameters: Mapping[str, str]
     name: str = ""
     namespace: str | None = None
+    otherwise: str = "default"
 
     @classmethod
-    def of(cls, *, parameters: Sequence[str], name: str = "", namespace: str | None = None) -> Wishes:
+    def of(
+        cls, *, parameters: Sequence[str], name: str = "", namespace: str | None = None, otherwise: str = "default"
+    ) -> Wishes:
         """Read ``k=v`` texts.
 
         Raises:
@@ -46,16 +50,17 @@ class Wishes:
         for pair in parameters:
             if not pair.partition("=")[1] or pair.startswith("="):
                 raise InvalidValue(f"-p: expected `name=value`, found `{pair}`")
-        return cls(parameters=dict(pair.split("=", 1) for pair in parameters), name=name, namespace=namespace)
+        parsed = dict(pair.split("=", 1) for pair in parameters)
+        return cls(parameters=parsed, name=name, namespace=namespace, otherwise=otherwise)
 
 
-def prepared(documents: Sequence[Document], wishes: Wishes, *, workdir: Path) -> list[Document]:
+def prepared(documents: Sequence[Document], wishes: Wishes, *, workdir: Path | None) -> list[Document]:
     """Documents ready to be checked and created, templates first.
 
     Args:
         documents: As read.
         wishes: What the options ask for.
-        workdir: Folder in which pods start when their container names none.
+        workdir: Folder in which pods start when their container names none; None on a cluster, where images say that.
 
     Returns:
         Copies with namespace, name, arguments and working folder set.
@@ -68,7 +73,7 @@ def prepared(documents: Sequence[Document], wishes: Wishes, *, workdir: Path) ->
         _check_kind(document, number, named=bool(wishes.name))
     documents = [replace(document, body=_without_nulls(document.body)) for document in documents]
     for document in documents:
-        check_shape(document)
+        check_shape(document, is_local=workdir is not None)
     workflows = [document for document in documents if document.kind == "Workflow"]
     if wishes.name and len(workflows) != 1:
         raise InvalidValue(f"--name: expected one Workflow to name, found {len(workflows)}")
@@ -135,7 +140,7 @@ def _check_kind(document: Document, number: int, *, named: bool) -> None:
         raise document.fault(InvalidValue(said, path="spec"))
 
 
-def _prepare(document: Document, wishes: Wishes, workdir: Path) -> Document:
+def _prepare(document: Document, wishes: Wishes, workdir: Path | None) -> Document:
     """One document with the wishes that concern it."""
     made, places = document.body, dict[FieldPath, Place](document.places)
     meta = made["metadata"]
@@ -147,14 +152,15 @@ def _prepare(document: Document, wishes: Wishes, workdir: Path) -> Document:
         raise document.fault(InvalidValue(said, path="metadata.namespace"))
     if "namespace" not in meta:
         places["metadata", "namespace"] = "-n"
-    meta.setdefault("namespace", wishes.namespace or "default")
+    meta.setdefault("namespace", wishes.namespace or wishes.otherwise)
     if made["kind"] != "Workflow":
         return replace(document, places=places)
     if wishes.name:
         meta["name"] = wishes.name
         places["metadata", "name"] = "--name"
         meta.pop("generateName", None)
-    meta["annotations"] = {WORKDIR: str(workdir), **(meta.get("annotations") or {})}
+    if workdir is not None:
+        meta["annotations"] = {WORKDIR: str(workdir), **(meta.get("annotations") or {})}
     for name, index in _set_arguments(made["spec"], wishes.parameters).items():
         for field in ("name", "value"):
             places["spec", "arguments", "parameters", index, field] = f"-p {name}"

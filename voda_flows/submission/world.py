@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from scheduler_core.errors import NotFound
+from scheduler_core.errors import Forbidden, NotFound
 from voda_flows.config import Settings
 from voda_flows.control.cluster import OtherGpus, cluster_of, gpus_by_type
 from voda_flows.control.request import Limits
@@ -17,6 +17,8 @@ from voda_flows.control.settings import settings
 from voda_flows.local.up import shipped_templates
 from voda_flows.objects import Key, Object, key_of
 from voda_flows.store import ObjectStore
+from voda_flows.world import NotGiven
+from voda_flows.world import World as Surroundings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,24 +26,26 @@ class World:
     """A world to submit to.
 
     Attributes:
-        limits: What a job may ask for.
+        limits: What a job may ask for; None where the settings are not to be had, and the gate will say.
         find: An object by its key, or None.
-        templates: Every WorkflowTemplate's (namespace, name), for suggestions.
+        templates: Gives every WorkflowTemplate's (namespace, name), for suggestions.
+        attempt: Asks a cluster whether it would take a document; None for local mode, which has rules of its own.
     """
 
-    limits: Limits
+    limits: Limits | None
     find: Callable[[Key], Object | None]
-    templates: Sequence[tuple[str, str]]
+    templates: Callable[[], Sequence[tuple[str, str]]]
+    attempt: Callable[[Object], None] | None = None
 
 
-def world_of(store: ObjectStore) -> World:
-    """The world of a store, as it is now.
+def world_of(there: Surroundings) -> World:
+    """What documents are held against in a world, as it is now.
 
     Raises:
         InvalidValue: Its settings are none.
+        Forbidden: One may not read its settings.
     """
-    chosen = settings(store)
-    cluster = cluster_of(store.list("Node"), OtherGpus(), chosen.topology_levels)
+    store = there.store
 
     def find(key: Key) -> Object | None:
         try:
@@ -49,11 +53,41 @@ def world_of(store: ObjectStore) -> World:
         except NotFound:
             return None
 
+    def templates() -> list[tuple[str, str]]:
+        return [(key.namespace, key.name) for key in map(key_of, _listed(store))]
+
     return World(
-        limits=Limits(settings=chosen, gpus_by_type=gpus_by_type(cluster)),
+        limits=_limits(there),
         find=find,
-        templates=[(key.namespace, key.name) for key in map(key_of, store.list("WorkflowTemplate"))],
+        templates=templates,
+        attempt=None if there.home is not None else there.check,
     )
+
+
+def _listed(store: ObjectStore) -> list[Object]:
+    """The WorkflowTemplates that one may see."""
+    try:
+        return store.list("WorkflowTemplate")
+    except (Forbidden, NotGiven):
+        return []
+
+
+def _limits(there: Surroundings) -> Limits | None:
+    """What a job may ask for there."""
+    try:
+        chosen = settings(there.whole, there.scheduler_namespace)
+    except NotGiven:
+        return None
+    return Limits(settings=chosen, gpus_by_type=_gpus(there.whole, chosen))
+
+
+def _gpus(store: ObjectStore, chosen: Settings) -> Mapping[str, int]:
+    """GPUs of the cluster by type; none where one may not see its nodes: the scheduler will say what there is."""
+    try:
+        nodes = store.list("Node")
+    except Forbidden:
+        return {}
+    return gpus_by_type(cluster_of(nodes, OtherGpus(), chosen.topology_levels))
 
 
 def offline_world() -> World:
@@ -66,5 +100,5 @@ def offline_world() -> World:
     return World(
         limits=Limits(settings=Settings()),
         find=lambda key: shipped.get(key.name) if key.kind == "WorkflowTemplate" else None,
-        templates=[("default", name) for name in shipped],
+        templates=lambda: [("default", name) for name in shipped],
     )

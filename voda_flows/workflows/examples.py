@@ -11,10 +11,13 @@ from dataclasses import dataclass
 from hera.workflows import ExistingVolume, Parameter, Script, Step, Steps, Workflow
 from hera.workflows import models as m
 
+from voda_flows.workflows.described import described
 from voda_flows.workflows.parameters import JOB_ENTRYPOINT, JOB_TEMPLATE
 
 DIGITS = "python -m workloads.digits"
 CHARTRANSFORMER = "python -m workloads.chartransformer"
+#: Argo's executor beside each step says how it ended: the account of a namespace's pods often may not.
+ACCOUNT = "voda-job"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +31,12 @@ class Example:
 
     workflow: Workflow
     header: str
+
+
+def _example(workflow: Workflow, title: str, header: str) -> Example:
+    """An example that says in Argo's UI too what it is."""
+    workflow.annotations = described(header, f"{workflow.name}: {title}")
+    return Example(workflow=workflow, header=header)
 
 
 def _job(name: str, command: str, **inputs: str) -> Workflow:
@@ -100,12 +109,17 @@ def _pipeline() -> Workflow:
             arguments=[Parameter(name=key, value=value) for key, value in train.items()],
         )
         Step(name="evaluate", template="evaluate")
-    return Workflow(name="pipeline", entrypoint="main", templates=[main, _prepare(), _evaluate()])
+    return Workflow(
+        name="pipeline",
+        entrypoint="main",
+        service_account_name=ACCOUNT,
+        templates=[main, _prepare(), _evaluate()],
+    )
 
 
 EXAMPLES: tuple[Example, ...] = (
-    Example(
-        workflow=_job(
+    _example(
+        _job(
             "digits",
             f"{DIGITS} --repeat 4",
             epochs="36",
@@ -113,29 +127,32 @@ EXAMPLES: tuple[Example, ...] = (
             max_gpus="4",
             category="digits",
         ),
-        header="An elastic job: trains on 1 to 4 GPUs and takes what is idle.\n"
+        "elastic, 1 to 4 GPUs",
+        "An elastic job: trains on 1 to 4 GPUs and takes what is idle.\n"
         "Submit it: voda submit templates/examples/digits.yaml --watch",
     ),
-    Example(
-        workflow=_job(
-            "text", f"{CHARTRANSFORMER} --text-bytes 100000", epochs="4", min_gpus="1", max_gpus="2", category="text"
-        ),
-        header="A character transformer on 1 to 2 GPUs; it gives one back when others need it.",
+    _example(
+        _job("text", f"{CHARTRANSFORMER} --text-bytes 100000", epochs="4", min_gpus="1", max_gpus="2", category="text"),
+        "elastic, 1 to 2 GPUs",
+        "A character transformer on 1 to 2 GPUs; it gives one back when others need it.",
     ),
-    Example(
-        workflow=_job("rigid", f"{DIGITS} --repeat 2", epochs="6", min_gpus="2", max_gpus="2", category="digits"),
-        header="A rigid job: min-gpus equals max-gpus, so it gets 2 GPUs or waits.",
+    _example(
+        _job("rigid", f"{DIGITS} --repeat 2", epochs="6", min_gpus="2", max_gpus="2", category="digits"),
+        "2 GPUs or none",
+        "A rigid job: min-gpus equals max-gpus, so it gets 2 GPUs or waits.",
     ),
-    Example(
-        workflow=_pipeline(),
-        header="A Workflow of your own: prepare, train (a call of the template voda-elastic-job), evaluate.\n"
+    _example(
+        _pipeline(),
+        "prepare, train, evaluate",
+        "A Workflow of your own: prepare, train (a call of the template voda-elastic-job), evaluate.\n"
         "Only the training step waits for GPUs; the steps around it are ordinary pods.",
     ),
-    Example(
-        workflow=_job(
+    _example(
+        _job(
             "urgent", f"{DIGITS} --repeat 2", epochs="8", min_gpus="3", max_gpus="3", priority="high", category="digits"
         ),
-        header="A job of a higher priority class that needs 3 GPUs: running jobs of lower classes give up GPUs,\n"
+        "3 GPUs, before others",
+        "A job of a higher priority class that needs 3 GPUs: running jobs of lower classes give up GPUs,\n"
         "down to none if they must. Those keep a checkpoint and go on from it later.",
     ),
 )

@@ -40,21 +40,44 @@ def is_packed(workflow: Object) -> bool:
     return bool(status.get(PACKED)) and not status.get("nodes")
 
 
-def node_patch(workflow: Object, node: str, change: Object) -> Object:
-    """The merge-patch that changes one node; only for this very version of the Workflow where its nodes are packed.
+def nodes_patch(workflow: Object, changes: Mapping[str, Object]) -> Object:
+    """The merge-patch that changes some nodes; only for this very version of the Workflow where they are packed.
 
     Args:
         workflow: The Workflow.
-        node: The node's id.
-        change: What is different, as a merge-patch.
+        changes: What is different, as a merge-patch for each node's id.
 
     Raises:
         InvalidValue: The nodes are packed in a way that is not known.
     """
     if not is_packed(workflow):
-        return {"status": {"nodes": {node: change}}}
-    nodes = merge_patch(dict(nodes_of(workflow)), {node: change})
+        return {"status": {"nodes": dict(changes)}}
+    nodes = merge_patch(dict(nodes_of(workflow)), dict(changes))
     return {"status": {PACKED: pack(nodes)}}
+
+
+def with_open_nodes(workflow: Object) -> Object:
+    """The Workflow with its nodes in the open, to be looked at and changed as a whole.
+
+    Raises:
+        InvalidValue: They are packed in a way that is not known, or kept in a database.
+    """
+    status = workflow.get("status") or {}
+    if status.get(ELSEWHERE) and not status.get("nodes"):
+        raise InvalidValue(
+            f"workflow {workflow['metadata']['name']!r}: expected its nodes in the Workflow, the controller keeps them "
+            f"in a database (status.{ELSEWHERE}); use `argo` with an argo-server that has that database"
+        )
+    if not is_packed(workflow):
+        return workflow
+    rest = {name: value for name, value in status.items() if name != PACKED}
+    return {**workflow, "status": {**rest, "nodes": dict(nodes_of(workflow))}}
+
+
+def with_packed_nodes(workflow: Object) -> Object:
+    """The Workflow with its open nodes packed, as Argo keeps many of them."""
+    rest = {name: value for name, value in workflow["status"].items() if name != "nodes"}
+    return {**workflow, "status": {**rest, PACKED: pack(workflow["status"]["nodes"])}}
 
 
 def pack(nodes: Mapping[str, Object]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from hera.workflows import Container, CronWorkflow, Env, FieldEnv, RetryStrategy
 
 from voda_flows.config import Settings
+from voda_flows.workflows.described import described
 
 #: Kept below an hour, so that a run ends within the hour in which it began and logs stay readable.
 LIFETIME = "55m"
@@ -32,6 +33,10 @@ def scheduler_cron(settings: Settings) -> CronWorkflow:
         name="voda-scheduler",
         namespace=settings.namespace,
         labels={"app.kubernetes.io/part-of": "voda"},
+        annotations=described(
+            "Voda's scheduler. Gives GPUs to training jobs. One run lives for most of an hour; this starts the next,"
+            " and another in its place where one is gone. `voda explain` says why a job waits.",
+        ),
         schedules=["* * * * *"],
         timezone="Etc/UTC",
         concurrency_policy="Forbid",

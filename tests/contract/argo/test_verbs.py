@@ -15,7 +15,7 @@ from tests.contract.argo.elastic_life import elastic_world, grant, up
 from tests.contract.argo.engine_world import NAMESPACE, EngineWorld
 from tests.contract.argo.world import ENDED, World, finish, is_ready_to_end, is_up
 from tests.unit.local.argo.builders import call, shell, steps, workflow
-from voda_flows.local import operations
+from voda_flows import operations
 from voda_flows.local.argo import operate
 from voda_flows.local.nodes import held_slots
 from voda_flows.local.store import LocalStore

@@ -29,7 +29,7 @@ class ClusterWorld:
 
     def __init__(self, cluster: Cluster, namespace: str) -> None:
         self.namespace = namespace
-        scope = Scope(namespaces=(namespace,), watched=("Workflow", "Pod", "CronWorkflow"))
+        scope = Scope(namespaces=(namespace,), watched=("Workflow", "Pod"))
         self.store = KubeStore(open_api(Named(kubeconfig=str(cluster.kubeconfig)), {}), scope)
         self._cluster = cluster
         self._api = cluster.api
@@ -74,16 +74,17 @@ class ClusterWorld:
         common = {"accessModes": ["ReadWriteMany"], "storageClassName": ""}
         volume = {**common, "capacity": size, "hostPath": host}
         asked = {**common, "resources": {"requests": size}, "volumeName": metadata["name"]}
-        self._api.post("/api/v1/persistentvolumes",
-                       {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": metadata, "spec": volume})  # fmt: skip
-        self._api.post(f"/api/v1/namespaces/{self.namespace}/persistentvolumeclaims",
-                       {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": claim}, "spec": asked})  # fmt: skip
+        self._post("/api/v1/persistentvolumes", "PersistentVolume", metadata, volume)
+        path = f"/api/v1/namespaces/{self.namespace}/persistentvolumeclaims"
+        self._post(path, "PersistentVolumeClaim", {"name": claim}, asked)
+
+    def _post(self, path: str, kind: str, metadata: Object, spec: Object) -> None:
+        self._api.post(path, {"apiVersion": "v1", "kind": kind, "metadata": metadata, "spec": spec})
 
     def open(self) -> None:
         """Make the namespace, and the accounts of its pods."""
         path = f"/api/v1/namespaces/{self.namespace}"
-        self._api.post("/api/v1/namespaces",
-                       {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}})  # fmt: skip
+        self._post("/api/v1/namespaces", "Namespace", {"name": self.namespace}, {})
         metadata = {"name": "executor", "namespace": self.namespace}
         self._api.apply({"apiVersion": "v1", "kind": "ServiceAccount",
                          "metadata": {"name": "voda-job", "namespace": self.namespace}})  # fmt: skip

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from tests.contract.two_worlds.building import API, document, patient
 from tests.contract.two_worlds.play import Case, Notes
-from tests.contract.two_worlds.world import Flow, World
 from tests.contract.two_worlds.story import Story
+from tests.contract.two_worlds.world import Flow, World
 from voda_flows.objects import CRON_LABEL, Object, parse_time
 
 GONE_BY_S = 5
@@ -16,6 +15,7 @@ GONE_BY_S = 5
 
 def cron_cases() -> list[Case]:
     """The one there is: it takes three minutes, whatever else is played meanwhile."""
+    container = {"image": "busybox", "command": ["sh", "-c", "trap 'exit 0' TERM; echo ready; sleep 600 & wait"]}
     spec = {
         "schedules": ["* * * * *"],
         "timezone": "Etc/UTC",
@@ -23,9 +23,9 @@ def cron_cases() -> list[Case]:
         "startingDeadlineSeconds": 0,
         "successfulJobsHistoryLimit": 1,
         "workflowMetadata": {"labels": {"of": "cron"}, "annotations": {"note": "kept"}},
-        "workflowSpec": document("x", patient())["spec"],
+        "workflowSpec": {"entrypoint": "main", "templates": [{"name": "main", "container": container}]},
     }
-    cron = {"apiVersion": API, "kind": "CronWorkflow", "metadata": {"name": "ticks"}, "spec": spec}
+    cron = {"apiVersion": "argoproj.io/v1alpha1", "kind": "CronWorkflow", "metadata": {"name": "ticks"}, "spec": spec}
     return [Case(name="ticks", document=cron, tell=_tell)]
 
 
@@ -44,7 +44,9 @@ def _tell(world: World, case: Case) -> Story:
     _end(look, second)
     third = _next(look, (first, second))
     look.until(lambda: len(_children(look)) == 2, "the oldest child to be forgotten")
-    notes.facts["children kept"] = str([name == kept for name, kept in zip(sorted(_children(look)), (second, third), strict=True)])
+    notes.facts["children kept"] = str(
+        [name == kept for name, kept in zip(sorted(_children(look)), (second, third), strict=True)]
+    )
     world.store.merge_patch("CronWorkflow", world.namespace, case.name, {"spec": {"suspend": True}})
     _end(look, third)
     look.until(lambda: not (_status(look).get("active") or ()), "no active child")
@@ -95,8 +97,14 @@ def _child(look: Flow, name: str) -> Story:
         "name": str((name.rsplit("-", 1)[0], tick.second)),
         "scheduled at its tick": str(scheduled == tick),
         "labels": str(sorted(metadata["labels"].items())),
-        "annotations": str(sorted((key, value) for key, value in annotations.items() if "last-seen" not in key and "pod-name" not in key)),
-        "owner": str([owner.get(field) for field in ("apiVersion", "kind", "name", "controller", "blockOwnerDeletion")]),
+        "annotations": str(
+            sorted(
+                (key, value) for key, value in annotations.items() if "last-seen" not in key and "pod-name" not in key
+            )
+        ),
+        "owner": str(
+            [owner.get(field) for field in ("apiVersion", "kind", "name", "controller", "blockOwnerDeletion")]
+        ),
     }
 
 

@@ -37,6 +37,11 @@ def _dress(template: Object) -> None:
         if container is None:
             continue
         container |= {"image": HOST_IMAGE, "imagePullPolicy": "Never"}
-        container["volumeMounts"] = [*(container.get("volumeMounts") or ()), host_mount()]
-        if host_volume() not in (template.get("volumes") or ()):
-            template["volumes"] = [*(template.get("volumes") or ()), host_volume()]
+        _add(container, "volumeMounts", host_mount())
+        _add(template, "volumes", host_volume())
+
+
+def _add(holder: Object, field: str, entry: Object) -> None:
+    """Add an entry to a list that may not be there; once."""
+    found = holder.get(field) or []
+    holder[field] = found if entry in found else [*found, entry]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from tests.contract.argo import golden
 from tests.contract.argo.golden_runs import UNSUPPORTED
@@ -11,18 +11,11 @@ from tests.contract.two_worlds.play import Case, Notes, Script, to_its_end
 from tests.contract.two_worlds.world import Flow
 from voda_flows.objects import Object
 
+LEFT_TO_CHANCE = ("pod-deleted", "pod-deleted-retry")
+"""Of a pod deleted with grace Argo tells how it ended, or that it was deleted: by what its watch shows first."""
 SLOWER = 6
 """Times of documents that end by the clock are made longer: on a busy computer a pod starts late."""
 TIMED = frozenset({"deadline-template", "deadline-workflow"})
-
-
-def _delete(node: str) -> Script:
-    def script(flow: Flow, _notes: Notes) -> None:
-        flow.works(node)
-        flow.world.delete_pod(flow.pod(node), force=False)
-        flow.ends()
-
-    return script
 
 
 def _while_running(verb: str) -> Script:
@@ -41,8 +34,6 @@ def _resume(flow: Flow, _notes: Notes) -> None:
 
 
 SCRIPTS: Mapping[str, Script] = {
-    "pod-deleted": _delete(""),
-    "pod-deleted-retry": _delete("(0)"),
     "stop-while-running": _while_running("stop"),
     "terminate-while-running": _while_running("terminate"),
     "suspend-whole": _resume,
@@ -61,17 +52,15 @@ def _document(name: str) -> Object:
         command = (template.get("container") or {}).get("command") or []
         if command and "trap" in command[-1]:
             command[-1] = command[-1].replace("; ", "; echo ready; ", 1)
-        elif command and name in SCRIPTS:
-            command[-1] = f"echo ready; {command[-1]}"
         if command and slower > 1:
             command[-1] = re.sub(r"sleep (\d+)", lambda found: f"sleep {int(found[1]) * slower}", command[-1])
     return document
 
 
 def golden_cases() -> list[Case]:
-    """All documents that local mode runs, and all that are refused."""
-    names: Callable[[str], bool] = lambda name: name not in UNSUPPORTED  # noqa: E731 - a filter
+    """All documents that local mode runs and that come to one end, and all that are refused."""
+    names = [name for name in golden.NAMES if name not in (*UNSUPPORTED, *LEFT_TO_CHANCE)]
     return [
         Case(name=name, document=_document(name), script=SCRIPTS.get(name, to_its_end), is_timed=name in TIMED)
-        for name in filter(names, golden.NAMES)
+        for name in names
     ]

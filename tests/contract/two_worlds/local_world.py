@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from voda_flows.local import operations
+from voda_flows import operations
 from voda_flows.local.argo import operate, validate
 from voda_flows.local.argo.validate import validate_template
 from voda_flows.local.cron import validate_cron

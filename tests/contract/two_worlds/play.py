@@ -121,7 +121,6 @@ def tell(world: World, case: Case) -> Story:
     flow, notes = Flow(world, made["metadata"]["name"]), Notes()
     try:
         case.script(flow, notes)
-        flow.until(flow.is_settled, "the labels of ended pods")
         found = story(flow)
         words = found.get("workflow.refused")
         return refusal(words) if words else {**found, **notes.facts}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from tests.contract.two_worlds.world import Flow
@@ -25,7 +26,13 @@ LEAVES = ("Pod", "Suspend")
 OF_THE_ENGINE = ("voda.dev/collect", "voda.dev/outputs", "voda.dev/progress", "voda.dev/slots", "voda.dev/end")
 OF_THE_CONTROLLER = ("workflows.argoproj.io/pod-name-format", "workflows.argoproj.io/last-seen-version")
 OF_THE_EXECUTOR = ("kubectl.kubernetes.io/default-container", "workflows.argoproj.io/pod-name-format")
-CHANCE = "<...>"
+#: Who did something is no part of a story: local mode has no accounts.
+OF_PEOPLE = ("workflows.argoproj.io/action", "workflows.argoproj.io/actor", "workflows.argoproj.io/creator")
+RESUMED = "Resumed by: "
+STOPPED = "workflow shutdown with strategy: "
+#: After a stop Argo leaves it to chance whether a pod that was told to end is shown as failed, or as it then ended:
+#: by whether its last words came before the Workflow's end.
+LEFT_TO_CHANCE = ("phase", "outputs", "progress")
 
 
 def story(flow: Flow) -> Story:
@@ -33,42 +40,67 @@ def story(flow: Flow) -> Story:
     workflow = flow.workflow
     facts = {f"workflow.{name}": value for name, value in _workflow(workflow).items()}
     nodes: Mapping[str, Object] = flow.status.get("nodes") or {}
+    stopped = {node["name"] for node in nodes.values() if _was_told_to_end(node, workflow)}
     for node in nodes.values():
-        facts |= {f"node {_short(node['name'], flow)}.{name}": value for name, value in _node(node, nodes).items()}
+        found = _node(node, nodes) | _of_the_stopped(node, stopped)
+        facts |= {f"node {_short(node['name'], flow)}.{name}": value for name, value in found.items()}
     for name, pod in flow.pods.items():
-        facts |= {f"pod {_short(name, flow)}.{field}": value for field, value in _pod(pod).items()}
+        found = _pod(pod) | ({"phase": "", "exitCode": ""} if name in stopped else {})
+        facts |= {f"pod {_short(name, flow)}.{field}": value for field, value in found.items()}
+    if stopped:
+        facts["workflow.progress"] = ""
     facts["order"] = [f"{one} ends after {other} begins" for one, other in _out_of_order(nodes)]
     return {place: _text(value, workflow) for place, value in facts.items() if value not in (None, "", [], {})}
+
+
+def _was_told_to_end(node: Object, workflow: Object) -> bool:
+    """Whether a stop ended the node's pod; once its end is seen, its message may say how it ended instead."""
+    is_failed = node["type"] == "Pod" and node["phase"] == "Failed" and bool(workflow["spec"].get("shutdown"))
+    return is_failed or str(node.get("message") or "").startswith(STOPPED)
+
+
+def _of_the_stopped(node: Object, stopped: AbstractSet[str]) -> dict[str, str]:
+    """What is not told where pods were told to end: of their nodes how they ended, of those around what follows."""
+    if not stopped:
+        return {}
+    if node["name"] in stopped:
+        return {**dict.fromkeys(LEFT_TO_CHANCE, ""), "message": "told to end"}
+    message = node.get("message", "")
+    child = {"message": "a child failed"} if message.startswith("child '") else {}
+    around = {"outputs": ""} if node["type"] == "Retry" else {}
+    return {} if node["type"] in LEAVES else {"progress": "", **child, **around}
 
 
 def life(flow: Flow) -> Story:
     """Only how the Workflow and its nodes stand: what is looked at in the middle of a life."""
     found = {"workflow.phase": flow.status.get("phase", ""), "workflow.progress": flow.status.get("progress", "")}
     for name, node in flow.nodes.items():
-        found[f"node {_short(name, flow)}"] = f"{node['type']} {node['phase']} {node.get('message', '')}".strip()
+        found[f"node {_short(name, flow)}"] = f"{node['type']} {node['phase']} {_message(node)}".strip()
     return found
 
 
 def refusal(words: str) -> Story:
-    """The story of a document that was not taken, without what the API server puts before the reason."""
+    """The story of a document that was not taken, without what the API server puts around the reason."""
+    words = words.split(", <nil>: ", maxsplit=1)[0]
     for before in (" is invalid: ", "cannot be handled as a Workflow: ", "invalid spec: "):
         words = words.rsplit(before, maxsplit=1)[-1]
-    return {"refused": words}
+    return {"refused": words.removeprefix("[")}
 
 
 def differences(local: Story, cluster: Story) -> list[str]:
-    """One line for each fact that differs, empty where the worlds agree.
-
-    A refusal agrees when it begins with Argo's words: local mode says more, such as what was meant.
-    """
-    if "refused" in local and "refused" in cluster and local["refused"].startswith(cluster["refused"]):
-        return []
+    """One line for each fact that differs, empty where the worlds agree."""
     places = sorted(local.keys() | cluster.keys())
     return [
         f"{place}: local {local.get(place, 'has none')}, cluster {cluster.get(place, 'has none')}"
         for place in places
-        if local.get(place) != cluster.get(place)
+        if not _agrees(place, local.get(place, ""), cluster.get(place, ""))
     ]
+
+
+def _agrees(place: str, local: str, cluster: str) -> bool:
+    """Whether two facts are one: words agree where local mode's begin with Argo's, since it says more."""
+    said = bool(cluster) and place.endswith(("refused", "message"))
+    return local == cluster or (said and local.startswith(cluster))
 
 
 def _short(name: str, flow: Flow) -> str:
@@ -82,17 +114,24 @@ def _workflow(workflow: Object) -> dict[str, Any]:
         return {"refused": message}
     return {
         "phase": status.get("phase"),
-        "message": message,
+        "message": _with_names(str(message or ""), status.get("nodes") or {}),
         "progress": status.get("progress"),
         "conditions": sorted(_condition(each) for each in status.get("conditions") or ()),
-        "labels": metadata.get("labels"),
+        "labels": {key: value for key, value in (metadata.get("labels") or {}).items() if key not in OF_PEOPLE},
         "annotations": {key: value for key, value in (metadata.get("annotations") or {}).items()
                         if key not in OF_THE_CONTROLLER},
         "outputs": status.get("outputs"),
-        "stored": sorted(status.get("storedTemplates") or {}),
+        "stored": _stored(workflow),
         "shutdown": workflow.get("spec", {}).get("shutdown"),
         "suspend": workflow.get("spec", {}).get("suspend"),
     }  # fmt: skip
+
+
+def _stored(workflow: Object) -> list[str]:
+    """The templates of others that the Workflow keeps; those of its own WorkflowTemplate local mode keeps once."""
+    whole = ((workflow.get("spec") or {}).get("workflowTemplateRef") or {}).get("name", "")
+    kept = (workflow.get("status") or {}).get("storedTemplates") or {}
+    return sorted(key for key in kept if not key.startswith(f"namespaced/{whole}/"))
 
 
 def _condition(condition: Object) -> str:
@@ -102,11 +141,24 @@ def _condition(condition: Object) -> str:
 
 def _node(node: Object, nodes: Mapping[str, Object]) -> dict[str, Any]:
     found = {field: node.get(field) for field in NODE_FIELDS}
+    found["message"] = _with_names(_message(node), nodes)
     found["boundary"] = _name(node.get("boundaryID", ""), nodes)
     found["outbound"] = sorted(_name(key, nodes) for key in node.get("outboundNodes") or ())
     found["children"] = [_name(key, nodes) for key in node.get("children") or ()]
     found["ended"] = "yes" if node.get("finishedAt") else ""
     return found
+
+
+def _with_names(message: str, nodes: Mapping[str, Object]) -> str:
+    """A message that names nodes rather than their ids."""
+    for key, node in nodes.items():
+        message = message.replace(f"'{key}'", f"'{node['name']}'")
+    return message
+
+
+def _message(node: Object) -> str:
+    message = str(node.get("message") or "")
+    return "" if message.startswith(RESUMED) else message
 
 
 def _name(key: str, nodes: Mapping[str, Object]) -> str:
@@ -138,9 +190,4 @@ def _out_of_order(nodes: Mapping[str, Object]) -> Iterator[tuple[str, str]]:
 
 def _text(value: Any, workflow: Object) -> str:
     said = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
-    return said.replace(str((workflow.get("metadata") or {}).get("uid") or CHANCE), "<uid>")
-
-
-def walk(story: Story) -> Iterator[str]:
-    """The story in lines, for reading."""
-    return (f"{place}: {value}" for place, value in story.items())
+    return said.replace(str(workflow["metadata"]["uid"]), "<uid>")

@@ -7,10 +7,11 @@ gates. Whatever is said here holds for both worlds, so a case is one script for 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from time import monotonic
 from typing import Protocol
 
-from scheduler_core.errors import NotFound
+from scheduler_core.errors import NotFound, Unreachable
 from voda_flows.objects import COMPLETED_LABEL, POD_ENDED, WORKFLOW_ENDED, WORKFLOW_LABEL, Key, Object, phase_of
 from voda_flows.store import ObjectStore
 
@@ -128,32 +129,27 @@ class Flow:
         deadline_s = monotonic() + LIMIT_S
         while True:
             seen = self.world.store.revision()
-            if holds():
-                return
+            with suppress(Unreachable):  # a busy API server
+                if holds():
+                    return
             if monotonic() > deadline_s:
-                open_nodes = {name: node["phase"] for name, node in self.nodes.items()}
+                nodes = {name: node["phase"] for name, node in self.nodes.items()}
                 raise TimeoutError(
                     f"{self.world.name}: {self.name}: expected {what} within {LIMIT_S:.0f} s; the Workflow is "
-                    f"{self.status.get('phase')}, its nodes are {open_nodes}"
+                    f"{self.status.get('phase')}, its nodes are {nodes}"
                 )
             self.world.store.wait(seen, LOOK_S)
 
     def ends(self) -> None:
-        """Wait until it has ended."""
+        """Wait until it has ended, and its pods with it."""
         self.until(lambda: self.status.get("phase") in WORKFLOW_ENDED, "its end")
-
-    def reaches(self, **phases: str) -> None:
-        """Wait until nodes, by their display names, are in these phases; of several alike, the newest."""
-        self.until(lambda: phases.items() <= self._shown().items(), f"nodes {phases}")
+        self.until(self.is_settled, "its pods to be seen off")
 
     def comes_to(self, nodes: Mapping[str, str]) -> None:
         """Wait until nodes, by whole name behind the Workflow's own, are in these phases."""
         wanted = {self.name + name: phase for name, phase in nodes.items()}
         self.until(lambda: wanted.items() <= {n: each["phase"] for n, each in self.nodes.items()}.items(),
                    f"nodes {wanted}")  # fmt: skip
-
-    def _shown(self) -> dict[str, str]:
-        return {node["displayName"].replace("-", "_"): node["phase"] for node in self.nodes.values()}
 
     def is_at_work(self, node: str) -> bool:
         """Whether the node and its pod run, and the pod's program has said that it is ready."""
@@ -172,12 +168,15 @@ class Flow:
         """The pod of a node, by the node's name behind the Workflow's own."""
         return self.pods[self.name + node]
 
+    def gates(self, template: str) -> list[Object]:
+        """The open gates of that template."""
+        opened = [node for node in self.nodes.values() if node["type"] == "Suspend" and node["phase"] == "Running"]
+        return [node for node in opened if node["templateName"] == template]
+
     def supply(self, template: str, **values: str) -> None:
         """What a scheduler does: complete the open gate of that template by one merge-patch, guarded by its version."""
-        gates = [node for node in self.nodes.values()
-                 if node["type"] == "Suspend" and node["phase"] == "Running" and node["templateName"] == template]  # fmt: skip
-        (gate,) = gates
-        rows = [{"name": name, "value": value, "valueFrom": None} for name, value in values.items()]
+        (gate,) = self.gates(template)
+        rows = [{"name": name, "value": value} for name, value in values.items()]
         done = {"phase": "Succeeded", "finishedAt": "2026-11-29T00:00:00Z", "outputs": {"parameters": rows}}
         workflow = self.workflow
         patch = {"status": {"nodes": {gate["id"]: done}}}
@@ -185,12 +184,18 @@ class Flow:
                                      resource_version=workflow["metadata"]["resourceVersion"])  # fmt: skip
 
     def is_settled(self) -> bool:
-        """Whether pods that have ended have the label that says so, which comes a moment later, and deleted ones are gone."""
-        pods = list(self.pods.values())
-        ended = [pod for pod in pods if phase_of(pod) in POD_ENDED]
-        return all(pod["metadata"]["labels"][COMPLETED_LABEL] == "true" for pod in ended) and not any(
-            "deletionTimestamp" in pod["metadata"] for pod in pods
+        """Whether all pods are gone, or have ended and the label says so, which comes a moment later."""
+        return all(
+            phase_of(pod) in POD_ENDED
+            and pod["metadata"]["labels"][COMPLETED_LABEL] == "true"
+            and "deletionTimestamp" not in pod["metadata"]
+            for pod in self.pods.values()
         )
+
+    def touch(self) -> None:
+        """Change the Workflow a little: the controller may have lost sight of a pod that went."""
+        self.world.store.merge_patch("Workflow", self.world.namespace, self.name,
+                                     {"metadata": {"annotations": {"touched": "yes"}}})  # fmt: skip
 
     def is_gone(self) -> bool:
         """Whether the Workflow is not there any more."""

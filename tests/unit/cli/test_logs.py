@@ -11,8 +11,9 @@ from tests.unit.cli.test_verbs import running
 from tests.unit.cli.world import World
 from tests.unit.report.world import Building
 from voda_flows.cli import tails
-from voda_flows.cli.loglines import LogFile
 from voda_flows.local import logs
+from voda_flows.local.loglines import LogFile
+from voda_flows.local.world import LocalWorld
 
 START_S = 1_800_000_000.0
 
@@ -38,7 +39,7 @@ def read(log: LogFile, *, last: bool = False) -> list[str]:
 
 def test_half_a_line_waits_for_its_end_and_is_said_once(file: Path) -> None:
     """Nor is a letter of several bytes torn apart; what has no end is said when nothing more comes."""
-    log = LogFile(file, START_S)
+    log = LogFile(lambda: file, START_S)
     with file.open("ab") as stream:
         stream.write("one\ntwö".encode()[:-1])
     assert read(log) == ["one"]
@@ -51,7 +52,7 @@ def test_half_a_line_waits_for_its_end_and_is_said_once(file: Path) -> None:
 
 def test_a_log_that_is_taken_away_is_read_to_its_end(file: Path) -> None:
     """A deleted pod's last words are not lost."""
-    log = LogFile(file, START_S)
+    log = LogFile(lambda: file, START_S)
     append(file, "one\n")
     assert read(log) == ["one"]
     append(file, "two\nthree")
@@ -66,7 +67,7 @@ def test_a_tail_is_the_last_lines(file: Path, tail: int, lines: list[str], text:
     """A line without an end is one of them."""
     append(file, text)
 
-    assert read(LogFile(file, START_S, tail), last=True) == lines
+    assert read(LogFile(lambda: file, START_S, tail), last=True) == lines
 
 
 def test_lines_without_a_stamp_lie_between_those_that_have_one(file: Path) -> None:
@@ -75,7 +76,7 @@ def test_lines_without_a_stamp_lie_between_those_that_have_one(file: Path) -> No
     os.utime(file, (START_S + 30, START_S + 30))
 
     spans = [(line.text[-1], line.from_s - START_S, line.until_s - START_S)
-             for line in LogFile(file, START_S).read(last=True)]  # fmt: skip
+             for line in LogFile(lambda: file, START_S).read(last=True)]  # fmt: skip
 
     assert spans == [("a", 10, 10), ("b", 10, 20), ("t", 10, 20), ("c", 20, 20), ("d", 20, 30)]
 
@@ -109,7 +110,7 @@ def test_following_goes_across_segments_and_deletions(world: World) -> None:
     job = running()
     made = world.add(job)
     world.log("digits-worker-0w0", "first\n")
-    reader = tails.Reader(store=world.store, home=world.home, sources=(tails.Source(workflow=made),), marked=True)
+    reader = tails.Reader(LocalWorld(world.home), [tails.Source(workflow=made)], marked=True)
     reader.look()
     pod = world.store.get("Pod", "default", "digits-worker-0w0")
     logs.keep(world.home, pod, made["metadata"]["uid"])
@@ -119,7 +120,7 @@ def test_following_goes_across_segments_and_deletions(world: World) -> None:
     world.log("digits-worker-1w0", "second\n")
     reader.look()
 
-    said = {tail.mark: [line.text for line in tail.file.read(last=True)] for tail in reader.tails.values()}
+    said = {tail.mark: [line.text for line in tail.log.read(last=True)] for tail in reader.tails.values()}
 
     assert (said["w0 |"], said["1/w0 |"]) == (["first"], ["second"])
 

@@ -11,12 +11,13 @@ from rich.console import Console
 from tests.unit.report.five_jobs import jobs
 from tests.unit.report.world import START_S, Building, node
 from voda_flows import selectors
-from voda_flows.cli import columns, loglines, moments
+from voda_flows.cli import columns, moments
 from voda_flows.cli import picture as drawing
 from voda_flows.cli.picture import picture
 from voda_flows.cli.screen import line
 from voda_flows.cli.snapshot import Snapshot, in_order, node_views
 from voda_flows.config import Settings
+from voda_flows.local import loglines
 from voda_flows.report.lives import JobLife, lives
 
 

@@ -13,6 +13,7 @@ from tests.unit.control.world import World
 from voda_flows.config import Settings
 from voda_flows.control.enforce import StoreEnforcer
 from voda_flows.control.explain import explain
+from voda_flows.control.observe import StoreObserver
 from voda_flows.control.pods import why_pending
 from voda_flows.objects import Object, key_of
 
@@ -22,10 +23,20 @@ PULLING = {"phase": "Pending", "containerStatuses": [{"name": "main", "state": {
 WHY = 'ImagePullBackOff: Back-off pulling image "nowhere/x:1"'
 
 
+class Patient(World):
+    """A world in which a test says how late it is for the scheduler; its process goes on all along."""
+
+    def __init__(self, home: Path) -> None:
+        super().__init__(home, gpus=(2,))
+        self.late_s = 0.0
+        self.observer = StoreObserver(self.store, Settings(), self.drivers, clock=lambda: time.time() + self.late_s)
+        self.enforcer = StoreEnforcer(self.store, self.observer)
+
+
 @pytest.fixture
-def world(tmp_path: Path) -> World:
+def world(tmp_path: Path) -> Patient:
     """Two GPUs; a job of two was granted them, and none of its pods comes up."""
-    made = World(tmp_path, gpus=(2,))
+    made = Patient(tmp_path)
     made.submit("bad", min_gpus="2", max_gpus="2")
     made.cycle()
     hang(made)
@@ -39,17 +50,10 @@ def hang(world: World) -> None:
             world.patch(key_of(pod), PULLING)
 
 
-def later(world: World, by_s: float) -> None:
-    """The scheduler's clock goes on, that of a process that was there all along."""
-    now_s = time.time() + by_s
-    world.observer._clock = lambda: now_s
-    world.enforcer = StoreEnforcer(world.store, world.observer)
-
-
-def test_a_job_whose_image_cannot_be_had_gives_its_gpus_back_and_ends(world: World) -> None:
+def test_a_job_whose_image_cannot_be_had_gives_its_gpus_back_and_ends(world: Patient) -> None:
     """Workers go after the limit, then the driver, then the checkpoint step's tries; another job runs meanwhile."""
     world.observer.observe()
-    later(world, START_LIMIT_S)
+    world.late_s = START_LIMIT_S
     job_id = world.job().id
     assert [type(action) for action in world.cycle()] == [Evict, Evict]
     reason = "its driver did not come up within 300 s"
@@ -59,7 +63,7 @@ def test_a_job_whose_image_cannot_be_had_gives_its_gpus_back_and_ends(world: Wor
     world.cycle()
     assert (world.job().phase, world.job().stalled) == (JobPhase.BETWEEN, False)
 
-    later(world, 2 * START_LIMIT_S + 10)
+    world.late_s = 2 * START_LIMIT_S + 10
     assert world.job().stalled
     world.submit("good", min_gpus="2", max_gpus="2", job_name="good")
     granted = [action for action in world.cycle() if isinstance(action, Grant)]
@@ -67,7 +71,7 @@ def test_a_job_whose_image_cannot_be_had_gives_its_gpus_back_and_ends(world: Wor
 
     for number in range(10):
         hang(world)
-        later(world, (3 + number) * START_LIMIT_S)
+        world.late_s = (3 + number) * START_LIMIT_S
         world.round()
         if world.nodes_of("bad")["phase"] == "Failed":
             break
@@ -77,7 +81,7 @@ def test_a_job_whose_image_cannot_be_had_gives_its_gpus_back_and_ends(world: Wor
     assert world.nodes_of("bad")["phase"] == "Failed"
 
 
-def test_what_pods_say_is_told(world: World) -> None:
+def test_what_pods_say_is_told(world: Patient) -> None:
     """`voda explain` names the pods that do not run and why."""
     told = explain(world.store, Settings(), "bad")
 
@@ -85,13 +89,13 @@ def test_what_pods_say_is_told(world: World) -> None:
     assert f"Its driver does not run: {WHY}." in told
 
 
-def test_the_next_gate_says_why_the_last_start_failed(world: World) -> None:
+def test_the_next_gate_says_why_the_last_start_failed(world: Patient) -> None:
     """Which worker, where, and what its pod said."""
     for pod in world.store.list("Pod"):
         if pod["metadata"]["labels"]["voda.dev/role"] == "driver":
             world.patch(key_of(pod), {"phase": "Running", "podIP": "127.1.0.9", "containerStatuses": None})
     world.observer.observe()
-    later(world, START_LIMIT_S)
+    world.late_s = START_LIMIT_S
     world.cycle()
     world.end_pod("driver")
     world.cycle()

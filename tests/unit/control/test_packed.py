@@ -12,7 +12,7 @@ from scheduler_core.model.job import JobPhase
 from scheduler_core.model.plan import Grant
 from tests.unit.control.world import PARAMS, World
 from voda_flows.objects import Object
-from voda_flows.workflows.packed import node_patch, nodes_of, pack
+from voda_flows.workflows.packed import nodes_of, nodes_patch, pack
 
 #: `printf '{"a":{"phase":"Running"}}' | gzip -n | base64`.
 BY_GZIP = "H4sIAAAAAAAAA6tWSlSyqlYqyEgsTlWyUgoqzcvLzEtXqq0FAAyCJxIZAAAA"
@@ -74,7 +74,7 @@ def test_nodes_in_the_open_go_before_packed_ones() -> None:
     both = workflow(nodes={"b": {}}, compressedNodes=BY_GZIP)
 
     assert nodes_of(both) == {"b": {}}
-    assert node_patch(both, "b", {"x": 1}) == {"status": {"nodes": {"b": {"x": 1}}}}
+    assert nodes_patch(both, {"b": {"x": 1}}) == {"status": {"nodes": {"b": {"x": 1}}}}
 
 
 @pytest.mark.parametrize("text", ["KLUv/QQAyQAAeyJhIjp7InBoYXNlIjoiUnVubmluZyJ9fQ==", "H4sI", "not base64!", "e30="])

@@ -24,6 +24,7 @@ from voda_flows.control.observe import StoreObserver
 from voda_flows.control.reports import DriverStatus, Reports
 from voda_flows.control.targets import StoredTarget
 from voda_flows.control.view import JobView
+from voda_flows.control.why import Why
 from voda_flows.local.advancing import Workflows
 from voda_flows.local.nodes import make_node
 from voda_flows.local.store import LocalStore
@@ -74,8 +75,9 @@ class World:
         self.engine = Workflows(self.store)
         self.drivers = Spoken()
         self.observer = StoreObserver(self.store, settings or Settings(), self.drivers)
-        self.enforcer = StoreEnforcer(self.store, self.observer)
-        self.targets = StoredTarget(self.store, "voda")
+        why = Why(self.observer.name_of)
+        self.enforcer = StoreEnforcer(self.store, self.observer, why=why.of)
+        self.targets = StoredTarget(self.store, "voda", decided=why.decided)
 
     def submit(self, name: str, spec: Mapping[str, Any] | None = None, **inputs: str) -> Object:
         """A Workflow that is one training job, or one of a spec of its own; taken up by the engine."""

@@ -69,6 +69,7 @@ def test_child_is_named_and_labelled_as_argo_does() -> None:
                     "name": "c",
                     "uid": "u",
                     "controller": True,
+                    "blockOwnerDeletion": True,
                 }
             ],
         },

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -13,7 +14,19 @@ from scheduler_core.model.decision import CycleResult, Decision, DecisionKind
 from scheduler_core.model.job import Job, JobPhase, JobSpec, Progress, Worker, WorkerPhase
 from scheduler_core.model.observation import Observation
 from scheduler_core.model.placement import Placement
-from scheduler_core.model.plan import Announce, Evict, Grant, Grow, NewWorker, Plan, Publish, Refuse, Release, Stop
+from scheduler_core.model.plan import (
+    Abandon,
+    Announce,
+    Evict,
+    Grant,
+    Grow,
+    NewWorker,
+    Plan,
+    Publish,
+    Refuse,
+    Release,
+    Stop,
+)
 from scheduler_core.model.queue import Queue
 from scheduler_core.model.target import Target
 from voda_flows.wire import (
@@ -25,6 +38,7 @@ from voda_flows.wire import (
     read_document,
     read_gate_workers,
     to_json,
+    worker_shown,
 )
 
 WORKER = NewWorker(id="w0", node="n0", gpus=1)
@@ -60,6 +74,7 @@ PLAN = Plan(
     actions=(
         Stop(job_id="u/train", segment=0, generation=4, reason="preempted"),
         Evict(job_id="u/train", segment=0, worker_id="w1", reason="late"),
+        Abandon(job_id="u/train", segment=0, role="driver", reason="late"),
         Release(job_id="u/train", segment=0),
         Publish(job_id="u/train", segment=0, generation=4, worker_ids=("w0",)),
         Grant(job_id="u/train", segment=0, workers=(WORKER,)),
@@ -129,7 +144,7 @@ def test_a_phase_and_an_action_that_nobody_knows_are_refused() -> None:
     text = to_json(OBSERVATION).replace('"phase":"Running"', '"phase":"Jogging"')
     with pytest.raises(InvalidValue, match=r"\$\.jobs\[0\]\.phase: expected one of Queued"):
         from_json(text, Observation)
-    with pytest.raises(InvalidValue, match=r"\$\.actions\[2\]: expected an action out of"):
+    with pytest.raises(InvalidValue, match=r"\$\.actions\[3\]: expected an action out of"):
         from_json(to_json(PLAN).replace("Release", "Free"), Plan)
 
 
@@ -164,11 +179,24 @@ def test_the_allocation_document_is_the_contracts() -> None:
     assert read_document('{"version": 1}') is None
 
 
+@pytest.mark.parametrize("gpus", [1, 16])
+@pytest.mark.parametrize("node", ["n0", "ip-10-0-1-2.eu-central-1.compute.internal", "a" * 57 + "-.b", "a" * 253, "ü"])
+def test_what_a_worker_is_called_is_to_argos_liking(node: str, gpus: int) -> None:
+    """A display name that does not match Argo's rule would fail the worker's node."""
+    shown = worker_shown(NewWorker(id="w12", node=node, gpus=gpus))
+
+    assert re.fullmatch(r"[a-zA-Z0-9][a-zA-Z0-9-.]{0,61}[a-zA-Z0-9]", shown)
+    assert shown.startswith("w12-on")
+
+
 def test_a_gates_workers_are_text() -> None:
     """Argo's parameters are text, so every field is."""
     text = gate_workers_text((WORKER, NewWorker(id="w1", node="n1", gpus=2)))
 
-    assert json.loads(text) == [{"id": "w0", "node": "n0", "gpus": "1"}, {"id": "w1", "node": "n1", "gpus": "2"}]
+    assert json.loads(text) == [
+        {"id": "w0", "node": "n0", "gpus": "1", "shown": "w0-on-n0"},
+        {"id": "w1", "node": "n1", "gpus": "2", "shown": "w1-on-n1-2gpus"},
+    ]
     assert read_gate_workers(text) == (WORKER, NewWorker(id="w1", node="n1", gpus=2))
     with pytest.raises(InvalidValue, match="gate output workers"):
         read_gate_workers('[{"id": "w0"}]')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ import pytest
 import yaml
 
 from voda_flows.render import TEMPLATES, rendered, write
-from voda_flows.workflows.elastic_job import w
+from voda_flows.workflows.elastic_job import CALLED, w
+from voda_flows.workflows.examples import EXAMPLES, Example
 from voda_flows.workflows.parameters import PARAMETERS
 from voda_flows.yaml_text import dump_yaml
 
@@ -55,6 +57,28 @@ def test_only_the_command_must_be_given() -> None:
 
     assert [row["name"] for row in job["inputs"]["parameters"] if "default" not in row] == ["command"]
     assert [row["name"] for row in job["inputs"]["parameters"]] == [row.name for row in PARAMETERS]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: str(example.workflow.name))
+def test_an_example_says_in_argos_ui_what_it_is(example: Example) -> None:
+    """A title that begins with the name, by which it is found, and its header as description."""
+    annotations = example.workflow.to_dict()["metadata"]["annotations"]
+
+    assert annotations["workflows.argoproj.io/title"].startswith(f"{example.workflow.name}: ")
+    assert annotations["workflows.argoproj.io/description"] == example.header
+
+
+def test_nodes_are_called_so_that_argo_takes_it() -> None:
+    """A template's annotation, not its pods'; what is put into a name is a number, or made by the scheduler for it."""
+    templates = w.to_dict()["spec"]["templates"]
+    called = {row["name"]: row["annotations"]["workflows.argoproj.io/display-name"]
+              for row in templates if "annotations" in row}  # fmt: skip
+
+    assert called == CALLED
+    assert {tag for name in called.values() for tag in re.findall("{{(.*?)}}", name)} == {
+        "inputs.parameters.segment",
+        "inputs.parameters.shown",
+    }
 
 
 def test_templates_and_steps_have_the_names_of_the_contract() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from voda_flows.local.argo.reconcile import Advance, advance
 from voda_flows.local.argo.templates import TemplateSource
+from voda_flows.local.argo.unsupported import Unsupported
 from voda_flows.local.argo.validate import validate, validate_template
 
-__all__ = ["Advance", "TemplateSource", "advance", "validate", "validate_template"]
+__all__ = ["Advance", "TemplateSource", "Unsupported", "advance", "validate", "validate_template"]

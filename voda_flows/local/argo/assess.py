@@ -38,7 +38,7 @@ def assessed(node: Object, pod: Object) -> dict[str, Any]:
     if is_fulfilled(node):
         return fields
     if phase == "Running":
-        return {**fields, "phase": "Running", "message": None}
+        return {**fields, "phase": "Running", "message": _kept(node)}
     return {**fields, "phase": "Pending", "message": status.get("message") or None}
 
 
@@ -53,7 +53,12 @@ def _ended(node: Object, pod: Object) -> dict[str, Any]:
         phase = "Error"
         path = f"/var/run/argo/outputs/parameters{missing}"
         message = f"wait: Error (exit code 64): open {path}: no such file or directory"
-    return {**fields, "phase": phase, "message": message or None}
+    return {**fields, "phase": phase, "message": message or (_kept(node) if phase == "Succeeded" else None)}
+
+
+def _kept(node: Object) -> str | None:
+    """The message of a node that goes well: what somebody wrote on it stays, why its pod did not run is over."""
+    return None if node.get("phase") == "Pending" else node.get("message")
 
 
 def _said(pod: Object) -> Object:

@@ -17,6 +17,7 @@ from functools import lru_cache
 from typing import Any
 
 from scheduler_core.errors import InvalidValue
+from voda_flows.local.argo.unsupported import Unsupported
 
 TOKEN = re.compile(
     r"\s*(?:(?P<number>\d+(?:\.\d+)?)|(?P<text>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
@@ -29,8 +30,8 @@ WORDS = {"and": "&&", "or": "||", "not": "!", "in": "in"}
 KINDS = {"number": "NUMERIC", "text": "STRING", "name": "VARIABLE"}
 """What Argo calls values of a condition."""
 PRECEDENCE: Mapping[str, int] = {
-    "||": 1, "&&": 2, "==": 3, "!=": 3, "in": 4, "<": 4, "<=": 4, ">": 4, ">=": 4, "+": 5, "-": 5, "*": 6, "/": 6, "%": 6,
-    "**": 7,
+    "||": 1, "&&": 2, "==": 3, "!=": 3, "in": 4, "<": 4, "<=": 4, ">": 4, ">=": 4, "+": 5, "-": 5, "*": 6, "/": 6,
+    "%": 6, "**": 7,
 }  # fmt: skip
 
 CHAINS: Mapping[str, bool] = {"&&": False, "||": True}
@@ -128,8 +129,6 @@ def compute(tree: Expression, lookup: Callable[[str], Any]) -> Any:  # noqa: ANN
         decides = CHAINS[tree.kind]
         return decides if any(_truth(compute(part, lookup)) == decides for part in tree.parts) else not decides
     first = compute(tree.parts[0], lookup)
-    if tree.kind == "in":
-        return any(_binary("==", first, compute(part, lookup)) for part in tree.parts[1:])
     if tree.kind == "?:":
         return compute(tree.parts[1 if _truth(first) else 2], lookup)
     return _operation(tree.kind, first, *(compute(part, lookup) for part in tree.parts[1:]))
@@ -147,6 +146,8 @@ def names(tree: Expression) -> tuple[str, ...]:
 
 
 def _operation(sign: str, *values: Any) -> Any:  # noqa: ANN401 - an expression has any type
+    if sign == "in":
+        return any(_binary("==", values[0], other) for other in values[1:])
     if len(values) == 1:
         return not _truth(values[0]) if sign == "!" else -_number(values[0])
     return _binary(sign, *values)
@@ -305,7 +306,7 @@ class _Parser:
     def call(self, word: str) -> Expression:
         if word not in FUNCTIONS:
             known = ", ".join(sorted(FUNCTIONS))
-            raise InvalidValue(f"function {word}: not supported in local mode (known: {known})")
+            raise Unsupported(f"function {word}: not supported in local mode (known: {known})")
         self.take("(")
         argument = self.ternary()
         self.take(")")

@@ -54,7 +54,7 @@ def build_pod(request: PodRequest, template: Object, workflow: Object, spec: Obj
 
 def _metadata(request: PodRequest, template: Object, workflow: Object, spec: Object) -> Object:
     name = workflow["metadata"]["name"]
-    added: list[Mapping[str, Any]] = [spec.get("podMetadata") or {}, template.get("metadata") or {}]
+    added: list[Mapping[str, Any]] = [template.get("metadata") or {}, spec.get("podMetadata") or {}]
     labels = {key: text(value) for each in added for key, value in (each.get("labels") or {}).items()}
     annotations = {key: text(value) for each in added for key, value in (each.get("annotations") or {}).items()}
     labels |= {WORKFLOW_LABEL: name, COMPLETED_LABEL: "false"}

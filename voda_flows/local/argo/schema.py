@@ -28,6 +28,7 @@ from voda_flows.local.argo.fields import (
     TRUTH,
     WORKFLOW,
 )
+from voda_flows.local.argo.unsupported import Unsupported
 from voda_flows.objects import Object
 
 NAME = re.compile(r"^[a-zA-Z0-9][-a-zA-Z0-9]*$")
@@ -85,7 +86,7 @@ def check_pod_spec(spec: Object, path: str, *, types: bool = True) -> None:
         _check(spec, POD_SPEC, path, stage)
     others = [each.get("name") for each in spec.get("containers") or () if each.get("name") != "main"]
     if others:
-        raise InvalidValue(
+        raise Unsupported(
             f"{path}.containers: expected only 'main', got {others[0]!r}: not supported in local mode",
             path=f"{path}.containers",
         )
@@ -167,7 +168,7 @@ def _check_object(value: Object, fields: Mapping[str, Any], path: str, stage: st
                 )
         elif kind == NO:
             if stage == _UNSUPPORTED:
-                raise InvalidValue(f"{where}: not supported in local mode", path=where)
+                raise Unsupported(f"{where}: not supported in local mode", path=where)
         else:
             _check(part, kind, where, stage)
 

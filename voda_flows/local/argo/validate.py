@@ -24,10 +24,11 @@ from voda_flows.local.argo.podpatch import patched
 from voda_flows.local.argo.retry import POLICIES
 from voda_flows.local.argo.run import POD_KINDS, kind_of
 from voda_flows.local.argo.schema import check_fields, check_pod_spec
+from voda_flows.local.argo.scope import described
 from voda_flows.local.argo.substitute import tags_within
 from voda_flows.local.argo.templates import NAMESPACED, Templates, TemplateSource, effective_spec
+from voda_flows.local.argo.unsupported import Unsupported
 from voda_flows.objects import Object
-
 
 QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|{{.*?}}")
 PATTERN = re.compile(r"=~|!~")
@@ -86,7 +87,8 @@ class _Check:
         self._calls: dict[Template, list[Calling]] = {}
         self._templates = Templates(workflow, spec, source, {})
         self._arguments: list[Object] = (spec.get("arguments") or {}).get("parameters") or []
-        self._global = workflow_names(workflow, self._arguments)
+        whole = {**workflow, "metadata": described(workflow["metadata"], spec)}
+        self._global = workflow_names(whole, self._arguments)
         self._seen: set[tuple[str, str]] = set()
 
     def run(self) -> None:
@@ -196,7 +198,7 @@ class _Check:
                     target = self._enter(step, scope, f"{where}.steps[{index}].{step['name']} ")
                 self._noted(template, scope, step, target, path)
                 known |= step_names(f"steps.{step['name']}", step, target)
-        _check_outputs(template, "parameter", where)
+        _check_outputs(template, ("parameter", "expression"), where)
         with at("outputs.parameters"):
             check_tags(outputs_of(template), known, f"{where}.outputs")
 
@@ -225,7 +227,7 @@ class _Check:
             before = frozenset[str]().union(*(said[needed] for needed in graph.before(name)))
             with at(places[name]):
                 check_tags(_asked(task), known | before, f"{where}.tasks.{name}", items=expands(task))
-        _check_outputs(template, "parameter", where)
+        _check_outputs(template, ("parameter", "expression"), where)
         with at("outputs.parameters"):
             check_tags(outputs_of(template), known.union(*said.values()), f"{where}.outputs")
 
@@ -340,22 +342,28 @@ def _check_patch(holder: Object, where: str) -> None:
 def _check_leaf(template: Object, kind: str, where: str) -> None:
     """Check what only local mode asks of a pod, and where outputs come from."""
     if kind == "suspend":
-        _check_outputs(template, "supplied", where)
+        _check_outputs(template, ("supplied",), where)
         return
     if kind in POD_KINDS:
         if not template[kind].get("command"):
-            raise InvalidValue(
+            raise Unsupported(
                 f"{where}.{kind}.command: expected a command; local mode has no image to take one from", path=kind
             )
-        _check_outputs(template, "path", where)
+        _check_outputs(template, ("path",), where)
 
 
-def _check_outputs(template: Object, source: str, where: str) -> None:
+def _check_outputs(template: Object, sources: tuple[str, ...], where: str) -> None:
     for index, declared in enumerate(outputs_of(template)):
-        if source not in (declared.get("valueFrom") or {}):
-            name = declared.get("name", "")
+        source, path = declared.get("valueFrom") or {}, f"outputs.parameters[{index}].valueFrom"
+        said = f"{where}.outputs.parameters.{declared.get('name', '')}.valueFrom"
+        if not any(one in source for one in sources):
             raise InvalidValue(
-                f"{where}.outputs.parameters.{name}.valueFrom: expected {source} in a template of this "
-                f"kind, got {', '.join(declared.get('valueFrom') or ()) or 'nothing'}",
-                path=f"outputs.parameters[{index}].valueFrom",
+                f"{said}: expected {' or '.join(sources)} in a template of this kind, got"
+                f" {', '.join(source) or 'nothing'}",
+                path=path,
             )
+        if "expression" in sources and "expression" in source:
+            try:
+                parse(source["expression"])
+            except InvalidValue as error:
+                raise InvalidValue(f"{said}.expression: {error}", path=f"{path}.expression") from error

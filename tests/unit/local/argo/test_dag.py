@@ -92,6 +92,29 @@ def test_dag_inside_steps_hands_its_outputs_up() -> None:
     assert bench.status["progress"] == "2/2"
 
 
+@pytest.mark.parametrize(("when", "expected"), [("true", "from b"), ("false", "from a")])
+def test_an_output_is_taken_from_the_step_that_ran(when: str, expected: str) -> None:
+    """An expression may name outputs of a step that was skipped, where it does not choose them."""
+    shells = [
+        shell(name, outputs={"parameters": [{"name": "o-1", "valueFrom": {"path": "/o", "default": f"from {name}"}}]})
+        for name in ("a", "b")
+    ]
+    chosen = "steps.b.status == 'Skipped' ? steps.a.outputs.parameters['o-1'] : steps.b.outputs.parameters['o-1']"
+    up = {"parameters": [{"name": "r", "valueFrom": {"expression": chosen, "default": "unknown"}}]}
+    main = steps([call("a", "a")], [call("b", "b", when=when)], outputs=up)
+    bench = ended(workflow(main, *shells))
+
+    assert bench.nodes["w"]["outputs"] == {"parameters": [{"name": "r", "value": expected}]}
+
+
+def test_an_output_of_what_never_was_is_its_default() -> None:
+    """As on the real controller, whatever is wrong with the value."""
+    up = {"parameters": [{"name": "r", "valueFrom": {"expression": "steps.a.outputs.parameters.x", "default": "d"}}]}
+    bench = ended(workflow(steps([call("a", "a")], outputs=up), shell("a")))
+
+    assert bench.nodes["w"]["outputs"] == {"parameters": [{"name": "r", "value": "d"}]}
+
+
 def test_fan_out_item_that_needs_what_never_came_fails_its_group() -> None:
     """The reference is named; nothing hangs."""
     out = shell("out", outputs={"parameters": [{"name": "o", "valueFrom": {"path": "/o"}}]})

@@ -9,14 +9,17 @@ from pathlib import Path
 
 import pytest
 
+from scheduler_core.model.plan import NewWorker
 from tests.unit.local.argo.builders import START, Bench
 from voda_flows.local.up import shipped_templates
 from voda_flows.objects import format_time
 from voda_flows.report.lives import lives
 from voda_flows.runtime.driver_progress import Progress
+from voda_flows.wire import gate_workers_text
 
 EPOCHS = 2
-WORKERS = '[{"id": "w0", "node": "n0", "gpus": "1"}, {"id": "w1", "node": "n0", "gpus": "1"}]'
+WORKERS = gate_workers_text((NewWorker(id="w0", node="n0", gpus=1), NewWorker(id="w1", node="n0", gpus=1)))
+MORE = gate_workers_text((NewWorker(id="w2", node="n1", gpus=1),))
 
 
 def job() -> Bench:
@@ -76,7 +79,7 @@ class Life:
             self.say(train, file)
             self.training.append(self.seen[-1][0] / self.seen[-1][1])
             if grows and tenth == 2:
-                self.answer(f"{grow}[0].gate", workers='[{"id": "w2", "node": "n1", "gpus": "1"}]', more="yes")
+                self.answer(f"{grow}[0].gate", workers=MORE, more="yes")
                 grow = f"{grow}[1].again"
         progress.end(end)
         self.say(train, file)

@@ -1,23 +1,29 @@
-"""What people do to Workflows, done in the store: the pure ``argo/operate.py`` on documents as they are kept.
+"""What people do to Workflows, done in a store: the pure ``local/argo/operate.py`` on documents as they are kept.
 
 In: the store and a Workflow as it was read; each change is guarded by its uid and its version, and worked out anew
-where somebody else was first. The command line calls these; the engine does the rest.
+where somebody else was first. The command line calls these; local mode's engine, or Argo's controller, does the rest.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime
 
 from scheduler_core.errors import Conflict, NotFound
 from voda_flows.local.argo import operate
-from voda_flows.local.clock import EvenClock
-from voda_flows.local.store import LocalStore
 from voda_flows.objects import Object
+from voda_flows.store import ObjectStore
+from voda_flows.workflows.packed import is_packed, with_open_nodes, with_packed_nodes
+
+Clock = Callable[[], datetime]
 
 
-def suspend(store: LocalStore, workflow: Object) -> Object:
+def _wall_clock() -> datetime:
+    return datetime.now(UTC)
+
+
+def suspend(store: ObjectStore, workflow: Object) -> Object:
     """Start nothing new of a Workflow; what runs goes on.
 
     Raises:
@@ -27,18 +33,23 @@ def suspend(store: LocalStore, workflow: Object) -> Object:
     return _change(store, workflow, operate.suspend)
 
 
-def resume(store: LocalStore, workflow: Object) -> Object:
+def resume(store: ObjectStore, workflow: Object, now: Clock = _wall_clock) -> Object:
     """Let a Workflow go on, and complete every open gate with its defaults.
+
+    Args:
+        store: Where it is.
+        workflow: As it was read.
+        now: The clock by which its limits are judged.
 
     Raises:
         Conflict: It has ended.
         InvalidValue: A gate has an output without value and default.
         NotFound: It is gone.
     """
-    return _change(store, workflow, lambda found: operate.resume(found, _now(store)))
+    return _change(store, workflow, lambda found: operate.resume(found, now()))
 
 
-def terminate(store: LocalStore, workflow: Object) -> Object:
+def terminate(store: ObjectStore, workflow: Object) -> Object:
     """End a Workflow at once, without its exit handler.
 
     Raises:
@@ -48,8 +59,13 @@ def terminate(store: LocalStore, workflow: Object) -> Object:
     return _change(store, workflow, operate.terminate)
 
 
-def retry(store: LocalStore, workflow: Object) -> Object:
+def retry(store: ObjectStore, workflow: Object, now: Clock = _wall_clock) -> Object:
     """Run a Workflow again from where it failed: the pods that failed are deleted, then it goes on.
+
+    Args:
+        store: Where it is.
+        workflow: As it was read.
+        now: The clock by which its limits are judged.
 
     Raises:
         Conflict: It did not fail.
@@ -57,7 +73,7 @@ def retry(store: LocalStore, workflow: Object) -> Object:
     """
 
     def again(found: Object) -> Object:
-        retried = operate.retry(found, _now(store))
+        retried = operate.retry(found, now())
         for name in retried.delete:
             with suppress(NotFound):
                 store.delete("Pod", found["metadata"]["namespace"], name)
@@ -66,26 +82,22 @@ def retry(store: LocalStore, workflow: Object) -> Object:
     return _change(store, workflow, again)
 
 
-def resubmit(store: LocalStore, workflow: Object) -> Object:
+def resubmit(store: ObjectStore, workflow: Object) -> Object:
     """Create a new Workflow of the same spec; gives it as it is kept."""
     return store.create(operate.resubmit(workflow))
 
 
-def _change(store: LocalStore, workflow: Object, change: Callable[[Object], Object]) -> Object:
-    """Change a Workflow's document as it is now, until nobody else was first."""
+def _change(store: ObjectStore, workflow: Object, change: Callable[[Object], Object]) -> Object:
+    """Change a Workflow's document as it is now, until nobody else was first; packed nodes are packed again."""
     metadata = workflow["metadata"]
     while True:
         found = store.get("Workflow", metadata["namespace"], metadata["name"])
         if found["metadata"]["uid"] != metadata["uid"]:
             raise NotFound(f"Workflow {metadata['name']}: expected the one with uid {metadata['uid']}, another one "
                            "has its name now; look at it first")  # fmt: skip
-        changed = change(found)
-        if changed == found:
+        opened = with_open_nodes(found)
+        changed = change(opened)
+        if changed == opened:
             return found
         with suppress(Conflict):
-            return store.replace(changed)
-
-
-def _now(store: LocalStore) -> datetime:
-    """The moment by which the engine judges limits."""
-    return EvenClock(store.home / "clock.json").now()
+            return store.replace(with_packed_nodes(changed) if is_packed(found) else changed)

@@ -9,10 +9,12 @@ from __future__ import annotations
 import io
 import os
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import BinaryIO, Final
+
+from voda_flows.world import Line
 
 _STAMP: Final = re.compile(
     r"\[?(?:(\d{4}-\d\d-\d\d)[T ])?([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?:[.,](\d{1,6}))?(Z|[+-]\d\d:?\d\d)?"
@@ -22,32 +24,17 @@ _CLOCKS_S: Final = 1.0
 _BLOCK: Final = 65536
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
-    """A line.
-
-    Attributes:
-        text: Without its end.
-        from_s: It is not older, seconds since the epoch.
-        until_s: It is not younger.
-    """
-
-    text: str
-    from_s: float
-    until_s: float
-
-
 class LogFile:
     """A log file and how far it was read; once open it is read to its end, also when somebody takes it away.
 
     Args:
-        path: The file, which need not exist yet.
+        find: Says where the file is now, which need not exist yet.
         born_s: When its pod was made, seconds since the epoch.
         tail: How many of the lines that are there at first are wanted, None for all.
     """
 
-    def __init__(self, path: Path, born_s: float, tail: int | None = None) -> None:
-        self.path = path
+    def __init__(self, find: Callable[[], Path], born_s: float, tail: int | None = None) -> None:
+        self._find = find
         self._tail = tail
         self._stream: BinaryIO | None = None
         self._rest = b""
@@ -85,7 +72,7 @@ class LogFile:
         """The file, at the first line that is wanted when it was not open yet."""
         if self._stream is None:
             try:
-                self._stream = self.path.open("rb")
+                self._stream = self._find().open("rb")
             except OSError:
                 return None
             if self._tail is not None:

@@ -1,0 +1,232 @@
+"""What people see of a job in Argo, in its UI and by ``argo get``: the Workflow's own fields, on a real controller.
+
+One story is lived once and looked at by all tests: ``long`` trains on both GPUs, gives one to ``short``, takes it back,
+is stopped for ``urgent``, goes on from its checkpoint, and ends.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from dataclasses import dataclass
+from functools import cached_property
+
+import pytest
+
+from tests.cluster.installed import NAMESPACE, Installation
+from tests.cluster.places import REPOSITORY
+from tests.cluster.programs import GROUPS, find_built
+from tests.cluster.trial import PODS, delete_pods, pod
+from voda_flows.objects import Object, phase_of
+from voda_flows.report.gather import gather
+from voda_flows.report.lives import Segment
+from voda_flows.report.record import JobRecord
+from voda_flows.runtime.segment_record import RECORD_BYTES, stored_bytes
+from voda_flows.workflows.tree import parameters
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1500)]
+LIFE = f"python {REPOSITORY}/tests/e2e/train_life.py"
+_LONG_S = 400.0
+EPOCHS = 150
+
+
+@dataclass(frozen=True, kw_only=True)
+class Story:
+    """What there is to see of the three jobs at the end, and of the long one on its way.
+
+    Attributes:
+        voda: Where they ran.
+        queued: ``urgent`` while it waited.
+        living: What was told of ``long`` while its second segment went on.
+    """
+
+    voda: Installation
+    queued: Object
+    living: JobRecord
+
+    @cached_property
+    def long(self) -> Object:
+        """The Workflow with everything in it."""
+        return self.voda.workflow("long")
+
+    def nodes(self, workflow: str = "long") -> list[Object]:
+        """What the UI draws, in order of start; what holds steps together, and what was not run, left out."""
+        nodes = (self.voda.workflow(workflow)["status"]["nodes"]).values()
+        drawn = [node for node in nodes if node["type"] not in ("StepGroup", "Skipped")]
+        return sorted(drawn, key=lambda node: (node["startedAt"], node["name"]))
+
+    def called(self, name: str) -> list[Object]:
+        """The nodes of ``long`` that are called so."""
+        return [node for node in self.nodes() if node["displayName"] == name]
+
+
+@pytest.fixture(scope="module")
+def story(installed: Installation) -> Story:
+    """The story, lived."""
+    voda = installed
+    voda.reset()
+    for node, gpus in (("n0", 1), ("n1", 1), ("n2", 2)):
+        voda.cluster.api.post(PODS, pod(f"foreign-{node}", "sleep", "3600", node=node, gpus=gpus))
+    try:
+        return live(voda)
+    finally:
+        delete_pods(voda.cluster)
+
+
+def live(voda: Installation) -> Story:
+    """One job grows, shrinks, is preempted and goes on, as others come and go."""
+    voda.job("long", f"{LIFE} 240 0.3 hurries", epochs=str(EPOCHS), min_gpus="1", max_gpus="2")
+    voda.until_life("long", lambda life: life.size == 2, _LONG_S)
+    voda.job("short", f"{LIFE} 120 0.1", epochs="1", max_gpus="1")
+    voda.wait_ended("short", _LONG_S)
+    voda.until_life("long", lambda life: life.size == 2, _LONG_S)
+    voda.job("urgent", f"{LIFE} 120 0.1", epochs="1", min_gpus="2", max_gpus="2", priority="high")
+    voda.until(lambda: bool(gate_of(voda, "urgent").get("message")))
+    queued = gate_of(voda, "urgent")
+    voda.wait_ended("urgent", _LONG_S)
+    goes_on = voda.until_life("long", lambda life: len(life.segments) == 2 and life.size > 0, _LONG_S)
+    (living,) = gather(voda.store, None, [goes_on]).jobs
+    voda.wait_ended("long", _LONG_S)
+    return Story(voda=voda, queued=queued, living=living)
+
+
+def gate_of(voda: Installation, workflow: str) -> Object:
+    """The first gate of a job; empty before the controller has looked."""
+    nodes = (voda.workflow(workflow).get("status") or {}).get("nodes") or {}
+    return next((node for node in nodes.values() if node.get("templateName") == "gate"), {})
+
+
+def test_the_history_reads_by_itself(story: Story) -> None:
+    """What is drawn of a job, in words: gates, workers by id and place, growths, checkpoints, segments by number."""
+    names = [node["displayName"] for node in story.nodes() if node["templateName"] != "worker"]
+    workers = {node["displayName"] for node in story.nodes() if node["templateName"] == "worker"}
+
+    assert names[:5] == ["long", "segment-0", "gate", "train", "driver"]
+    assert names[-4:] == ["segment-1", "gate", "train", "driver"] or "segment-1" in names
+    assert {"grow", "grow-gate", "checkpoint-0", "checkpoint-1"} <= set(names)
+    assert workers
+    assert all(re.fullmatch(r"w\d+-on-n[01]", worker) for worker in workers)
+
+
+def test_what_went_well_is_green(story: Story) -> None:
+    """Nothing of it failed: a growth, a worker that was dropped and a preemption are no errors."""
+    assert {node["displayName"]: node["phase"] for node in story.nodes() if node["phase"] != "Succeeded"} == {}
+    assert (story.long["status"]["phase"], story.long["status"].get("message")) == ("Succeeded", None)
+
+
+def test_gates_tell_place_and_time_and_then_what_was_given(story: Story) -> None:
+    """While a job waits its gate says where in the queue it is; answered, what it got, by which decision."""
+    assert re.match(r"queued: place 1 of 1", story.queued["message"]), story.queued
+    (first, second) = [node["message"] for node in story.called("gate")]
+    assert re.fullmatch(r"[12] GPUs?: 1 on n\d(, 1 on n\d)?; decision \d+, elastic_fifo", first), first
+    assert "takes what is left by urgent" in second or re.match(r"[12] GPUs?: ", second), second
+
+
+def test_each_resize_has_its_reason_on_a_node(story: Story) -> None:
+    """A worker that was dropped says for whom, a growth by which decision, a driver why it was told to stop."""
+    said = {node["displayName"]: node.get("message", "") for node in story.nodes()}
+    dropped = [text for name, text in said.items() if name.startswith("w") and text]
+    grown = [node["message"] for node in story.called("grow-gate") if "more GPU" in node.get("message", "")]
+    stopped = [node["message"] for node in story.called("driver") if node.get("message")]
+
+    assert any("makes room for short (0 -> 1)" in text for text in dropped), said
+    assert grown, said
+    assert all(re.match(r"1 more GPU: 1 on n\d; ", text) for text in grown), grown
+    assert len(stopped) == 1
+    assert stopped[0].startswith("preempted: its GPUs are given to jobs before it; makes room for urgent (0 -> 2)")
+
+
+def test_progress_is_that_of_the_training(story: Story) -> None:
+    """A driver counts hundredths of an epoch, and the job has done them all."""
+    drivers = [node["progress"] for node in story.called("driver")]
+    done = [int(one.split("/")[0]) for one in drivers]
+
+    assert sum(done) == 100 * EPOCHS, drivers
+    assert story.long["status"]["progress"].split("/")[0] == story.long["status"]["progress"].split("/")[1]
+
+
+def test_outputs_sum_the_job_up(story: Story) -> None:
+    """Last metric, resizes and GPU seconds: on the last checkpoint step, and on the Workflow itself."""
+    outputs = parameters(story.called("long")[0], "outputs")
+
+    assert list(outputs) == ["metric", "resizes", "gpu-seconds"]
+    assert outputs == {name: parameters(story.called("checkpoint-1")[0], "outputs")[name] for name in outputs}
+    assert re.fullmatch(r"loss \d\.\d+", outputs["metric"]), outputs
+    assert {"1 preempt", "1 resume"} <= set(outputs["resizes"].split(", ")), outputs
+    assert 0 < int(outputs["gpu-seconds"]) < 2 * _LONG_S
+
+
+def test_a_workflow_tells_what_lies_on_the_volume(story: Story) -> None:
+    """Events and numbers from records are those from files, steps and resizes included."""
+    life = story.voda.life("long")
+    assert life is not None
+    (told,) = gather(story.voda.store, None, [life]).jobs
+    files = story.voda.files("long")
+
+    happened = [event.kind for event in told.happened]
+    assert [kind for kind in happened if kind in ("start", "shrink", "preempt", "checkpoint", "resume", "end")][
+        -4:
+    ] == [
+        "preempt",
+        "checkpoint",
+        "resume",
+        "end",
+    ] or happened[-1] == "end"
+    assert {number: [one["kind"] for one in left.resizes] for number, left in files.items()} == {
+        segment.number: [one["kind"] for one in record["resizes"]] for segment, record in records(story)
+    }
+    assert told.numbers.steps_lost == 0
+    assert told.numbers.metric == "loss"
+
+
+def records(story: Story) -> list[tuple[Segment, dict[str, list[Object]]]]:
+    """The tables of each segment's record."""
+    life = story.voda.life("long")
+    assert life is not None
+    found = []
+    for segment in life.segments:
+        record = json.loads(segment.record)
+        rows = [dict(zip(record["resizes"]["columns"], row, strict=True)) for row in record["resizes"]["values"]]
+        found.append((segment, {"resizes": rows}))
+    return found
+
+
+def test_a_job_that_lives_is_told_by_its_driver(story: Story) -> None:
+    """Through the API server: what happened in the segment that goes on, and what it reports."""
+    assert "resume" in [event.kind for event in story.living.happened]
+    assert [row for row in story.living.rows if row["segment"] == 1]
+
+
+def test_records_are_small_where_they_stand(story: Story) -> None:
+    """Twice in a status, on the step and on its try, and nowhere else."""
+    text = json.dumps(story.long)
+    said = [row["value"] for node in story.nodes() for row in (node.get("outputs") or {}).get("parameters") or ()
+            if row["name"] == "record"]  # fmt: skip
+
+    assert len(said) == 4
+    assert all(stored_bytes(record) <= RECORD_BYTES for record in said)
+    assert text.count('\\"version\\":1') == 4
+
+
+def test_argo_get_shows_it(story: Story) -> None:
+    """The command line of Argo draws the same names, messages and outputs."""
+    shown = subprocess.run(
+        [argo(), "get", "long", "-n", NAMESPACE, "--kubeconfig", str(story.voda.cluster.kubeconfig)],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+
+    assert phase_of(story.long) in shown
+    for word in ("segment-1", "grow-gate", "checkpoint-0", "-on-n", "makes room for urgent"):
+        assert word in shown, shown
+
+
+def argo() -> str:
+    """The argo of the cluster's programs; the test is skipped where it was not built."""
+    built = [folder / "bin/argo" for group in GROUPS if (folder := find_built(group))]
+    found = next((path for path in built if path.exists()), None)
+    if found is None:
+        pytest.skip("expected `argo` among the cluster's programs, found none")
+    return str(found)

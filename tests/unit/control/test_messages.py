@@ -1,0 +1,89 @@
+"""What stands on a Workflow's nodes: why its job got, gave back and lost GPUs, as people see it in Argo."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from scheduler_core.errors import Conflict
+from tests.unit.control.world import World
+from voda_flows.objects import Object
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """One node with two GPUs."""
+    return World(tmp_path, gpus=(2,))
+
+
+def messages(world: World, workflow: str) -> dict[str, str]:
+    """The message of each node that has one, by what the node is called."""
+    nodes = world.store.get("Workflow", "default", workflow)["status"]["nodes"].values()
+    skipped = [node for node in nodes if node["type"] != "Skipped"]
+    return {node["displayName"]: node["message"] for node in skipped if node.get("message")}
+
+
+def start(world: World) -> None:
+    """Whoever was granted something trains."""
+    world.run_pods()
+    world.cycle()
+    world.acknowledge()
+
+
+def test_gates_and_workers_say_why_they_were_answered_and_left(world: World) -> None:
+    """A grant says how much and where, a worker that is dropped says for whom, each by which decision."""
+    world.submit("a", max_gpus="2")
+    world.cycle()
+    start(world)
+    world.submit("b", max_gpus="1")
+    world.cycle()
+
+    assert messages(world, "a") == {
+        "gate": "2 GPUs: 2 on n0; decision 1, elastic_fifo",
+        "w1-on-n0": "gives its GPUs back in place; makes room for b (0 -> 1); decision 2, elastic_fifo",
+    }
+    world.end_pod("worker", "w1")
+    world.cycle()
+    assert messages(world, "b") == {
+        "gate": "1 GPU: 1 on n0; takes what is left by a (2 -> 1); decision 2, elastic_fifo"
+    }
+    assert messages(world, "a")["w1-on-n0"].startswith("gives its GPUs back in place")
+
+
+def test_a_growth_and_a_stop_say_why(world: World) -> None:
+    """The grow gate says what came, the driver why it was told to stop; both still when they have ended."""
+    world.submit("a", max_gpus="1")
+    world.cycle()
+    start(world)
+    world.submit("b", min_gpus="2", max_gpus="2", priority="high")
+    world.cycle()
+
+    said = messages(world, "a")["driver"]
+    world.end_pod("driver")
+
+    assert said == (
+        "preempted: its GPUs are given to jobs before it; makes room for b (0 -> 2); decision 2, elastic_fifo"
+    )
+    assert messages(world, "a")["driver"] == said
+    world.cycle()
+    assert messages(world, "a")["grow-gate"] == "no more workers: its driver has ended"
+
+
+def test_words_are_not_worth_a_conflict(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stop counts when the document is written, whatever becomes of the message."""
+    world.submit("a", max_gpus="1")
+    world.cycle()
+    start(world)
+    world.submit("b", min_gpus="2", max_gpus="2", priority="high")
+    written = world.store.merge_patch
+
+    def refuses(kind: str, *rest: str, **options: str) -> Object:
+        if kind == "Workflow":
+            raise Conflict("somebody else was quicker")
+        return written(kind, *rest, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(world.store, "merge_patch", refuses)
+    result = world.round()
+
+    assert ([type(action).__name__ for action in result.done], dict(result.conflicts)) == (["Stop"], {})
