@@ -34,7 +34,9 @@ ACCOUNT = "voda-scheduler"
 CRON = "voda-scheduler"
 TEMPLATE = "voda-elastic-job"
 _ACCOUNTS = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts"
+_WORKFLOWS = f"/apis/argoproj.io/v1alpha1/namespaces/{NAMESPACE}/workflows"
 _TOKEN_S = 3600
+_END_S = 15.0
 _SECONDS = "{{inputs.parameters.command}}"
 _LISTENS = "import socket,sys,time; s=socket.create_server(('', 7070)); time.sleep(float(sys.argv[1]))"
 _COMMANDS = {
@@ -54,7 +56,7 @@ def asleep(voda: Installation) -> Iterator[Installation]:
         voda.store.merge_patch("WorkflowTemplate", NAMESPACE, TEMPLATE, {"spec": _sleeping(template["spec"])})
         yield voda
     finally:
-        _take_away(voda)
+        take_away(voda)
         voda.store.merge_patch("WorkflowTemplate", NAMESPACE, TEMPLATE, {"spec": template["spec"]})
         _start_scheduler_again(voda)
 
@@ -82,7 +84,7 @@ class SchedulerProcess:
 
 @contextlib.contextmanager
 def scheduler(voda: Installation, folder: Path, server: str = "") -> Iterator[SchedulerProcess]:
-    """A scheduler as a process, killed at the end of the block.
+    """A scheduler as a process, which is told to end at the end of the block and gives the Lease back.
 
     Args:
         voda: The installation whose account it has.
@@ -108,6 +110,9 @@ def scheduler(voda: Installation, folder: Path, server: str = "") -> Iterator[Sc
     try:
         yield SchedulerProcess(process=process, log=log)
     finally:
+        process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_END_S)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)  # the process in which it decides, too
         process.wait()
@@ -178,18 +183,21 @@ def _put_scheduler_aside(voda: Installation) -> None:
 def _end_scheduler(voda: Installation) -> None:
     for key, body in voda.store.snapshot("Workflow").items():
         if has_labels(body, {CRON_LABEL: CRON}) and phase_of(body) not in WORKFLOW_ENDED:
-            with contextlib.suppress(NotFound):
-                voda.store.delete("Workflow", key.namespace, key.name)
+            voda.cluster.api.delete(f"{_WORKFLOWS}/{key.name}")
     if not voda.until(lambda: not voda.scheduler_pods()):
         raise ClusterError("expected the scheduler's pod to go, it is still there")
 
 
-def _take_away(voda: Installation) -> None:
-    """Workflows and pods of the block."""
+def take_away(voda: Installation) -> None:
+    """Delete all Workflows and wait until they and what they hold are gone.
+
+    Raises:
+        ClusterError: Something stays.
+    """
     for key in list(voda.store.snapshot("Workflow")):
-        with contextlib.suppress(NotFound):
-            voda.store.delete("Workflow", key.namespace, key.name)
-    voda.until(lambda: voda.gpus_held() == 0)
+        voda.cluster.api.delete(f"{_WORKFLOWS}/{key.name}")
+    if not voda.until(lambda: not voda.store.snapshot("Workflow") and voda.gpus_held() == 0):
+        raise ClusterError("expected all Workflows and their GPUs to go, some are still there")
 
 
 def _start_scheduler_again(voda: Installation) -> None:

@@ -86,7 +86,7 @@ def _attack(voda: Installation, uids: dict[str, str]) -> dict[str, str]:
     """Run the intruder in a pod of the namespace; what its attempts came to."""
     (driver,) = [each for each in live_pods(voda, "driver") if each["metadata"]["name"].startswith("theirs")]
     (worker,) = [each for each in live_pods(voda, "worker") if each["metadata"]["name"].startswith("theirs")]
-    (process,) = processes_of(voda.cluster, driver, "voda_flows.runtime.driver")
+    process = processes_of(voda.cluster, driver, "voda_flows.runtime.driver")[0]
     (rendezvous,) = listening_ports(process) - {DRIVER_PORT}
     plan = {
         "agent": [worker["status"]["podIP"], AGENT_PORT],

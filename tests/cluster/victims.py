@@ -84,7 +84,9 @@ class Striker:
     def repair(self, *, all_of_it: bool = False) -> None:
         """Repair what is due, or everything."""
         now_s = time.monotonic()
-        due = [one for one in self.repairs if all_of_it or one.due_s <= now_s]
+        due = sorted((one for one in self.repairs if all_of_it or one.due_s <= now_s), key=lambda one: bool(one.node))
+        if any(not one.node for one in self.repairs if one not in due):
+            due = [one for one in due if not one.node]  # a node needs the control plane to come back
         self.repairs = [one for one in self.repairs if one not in due]
         for one in due:
             one.deed()
@@ -204,8 +206,10 @@ def live_pods(voda: Installation, role: str) -> list[Object]:
 
 
 def processes_of(cluster: Cluster, pod: Object, program: str) -> list[int]:
-    """Processes of a pod that run a Python module and were started by no process of the same module."""
-    found = [pid for pid, uid in _pids_by_pod(cluster) if uid == pod["metadata"]["uid"] and program in _words(pid)]
+    """Processes of a pod that run a Python module, the first one first; not what they forked, nor Argo's executor."""
+    uid = pod["metadata"]["uid"]
+    running = [(pid, _words(pid)) for pid, owner in _pids_by_pod(cluster) if owner == uid]
+    found = [pid for pid, words in running if program in words and not words[0].endswith("argoexec")]
     forked = {child for pid in found for child in children(pid)}
     return sorted(set(found) - forked)
 

@@ -25,6 +25,9 @@ from voda_flows.store import another, json_text, moved, new_key
 _IDENTITY = ("name", "namespace", "creationTimestamp", "deletionTimestamp")
 #: A Workflow stays until its pods are gone; what others own goes after them, and nobody waits for that.
 _PROPAGATION = {"Workflow": "Foreground"}
+#: Argo's controller goes on with a Workflow that is being deleted, makes pods anew that were deleted with it, and runs
+#: steps that continue on failure; only one that was terminated gets no more pods.
+_LAST_WORDS = {"Workflow": {"spec": {"shutdown": "Terminate"}}}
 _GRACE = "deletionGracePeriodSeconds"
 #: A driver answers from memory; the way there is through the API server and its tunnel to the node.
 _POD_ANSWER_S = 3.0
@@ -132,6 +135,10 @@ class KubeStore:
         """See ``ObjectStore.delete``; objects that others own are deleted by the cluster, soon after."""
         key = Key(kind, namespace, name)
         wanted = uid or str(self._api.get(key)["metadata"]["uid"])
+        if kind in _LAST_WORDS:
+            change = {**_LAST_WORDS[kind], "metadata": {"uid": wanted}}
+            ended = self.merge_patch(kind, namespace, name, change, resource_version=version)
+            version = version and str(ended["metadata"]["resourceVersion"])
         guards = {"uid": wanted, **({"resourceVersion": version} if version else {})}
         options = {
             "apiVersion": "v1",

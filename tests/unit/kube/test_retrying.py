@@ -184,6 +184,24 @@ def test_a_deletion_is_always_guarded() -> None:
     assert sent["propagationPolicy"] == "Background"
 
 
+@pytest.mark.parametrize(("version", "guard"), [(None, None), ("4", "9")])
+def test_a_workflow_is_ended_before_it_is_deleted(version: str | None, guard: str | None) -> None:
+    """Its controller goes on with one that is being deleted, and would make pods anew that were deleted with it."""
+    path = "/apis/argoproj.io/v1alpha1/namespaces/ns/workflows/a"
+    ended = {"kind": "Workflow", "apiVersion": "argoproj.io/v1alpha1", "metadata": {"name": "a", "namespace": "ns"}}
+    ended["metadata"] |= {"uid": "uid-a", "resourceVersion": "9"}  # type: ignore[operator]
+    transport = FakeTransport()
+    transport.on(f"PATCH {path}", answer(200, ended))
+    transport.on(f"DELETE {path}", answer(200, {"kind": "Status", "status": "Success"}))
+    store_of(transport).delete("Workflow", "ns", "a", uid="uid-a", version=version)
+    patch, options = (json.loads(request.body or "") for request in transport.asked)
+
+    assert patch["spec"] == {"shutdown": "Terminate"}
+    assert (patch["metadata"]["uid"], patch["metadata"].get("resourceVersion")) == ("uid-a", version)
+    assert options["preconditions"] == {"uid": "uid-a", **({"resourceVersion": guard} if guard else {})}
+    assert options["propagationPolicy"] == "Foreground"
+
+
 def test_absent_stays_absent_without_doubt() -> None:
     """A first answer that there is none is the answer."""
     transport = FakeTransport()

@@ -1,4 +1,7 @@
-"""Two schedulers at once by force: the Lease keeps one, and a holder that was paused gets nothing through."""
+"""What is about grants, on a real cluster: a hostile network, two schedulers at once, jobs that are deleted.
+
+Their pods sleep, so that many jobs go through real gates in little time; a checker sees every change of the cluster.
+"""
 
 from __future__ import annotations
 
@@ -8,24 +11,82 @@ from pathlib import Path
 
 import pytest
 
+from scheduler_core.errors import NotFound
 from tests.cluster.checker import Recorder, judge
 from tests.cluster.installed import NAMESPACE, Installation
-from tests.cluster.proxy import Held, Proxy
-from tests.cluster.sleepers import SchedulerProcess, address_of, asleep, holder, scheduler, sleeper
+from tests.cluster.proxy import FAULTS, Held, Manner, Proxy
+from tests.cluster.sleepers import SchedulerProcess, address_of, asleep, holder, scheduler, sleeper, take_away
 from voda_flows.control.lease import EPOCH
 from voda_flows.control.lease import NAME as LEASE
-from voda_flows.objects import Object, phase_of
+from voda_flows.objects import WORKFLOW_LABEL, Object, phase_of
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 GPUS = {"n0": 2, "n1": 2, "n2": 2}
+JOBS = 6
 LIMIT_S = 300.0
 
 
-@pytest.fixture
-def voda(installed: Installation) -> Iterator[Installation]:
+@pytest.fixture(scope="module")
+def sleepy(installed: Installation) -> Iterator[Installation]:
     """Voda without a scheduler of its own, and with jobs that sleep."""
     with asleep(installed) as made:
         yield made
+
+
+@pytest.fixture
+def voda(sleepy: Installation) -> Iterator[Installation]:
+    """The same with nothing on it."""
+    yield sleepy
+    take_away(sleepy)
+
+
+@pytest.mark.parametrize(
+    "manner",
+    [
+        pytest.param(Manner(share=0.2, watch_s=8.0), id="requests fail and watches drop"),
+        pytest.param(Manner(pods_late_s=10.0, watch_s=8.0), id="pods appear late"),
+    ],
+)
+def test_the_scheduler_converges_and_grants_nothing_twice(voda: Installation, tmp_path: Path, manner: Manner) -> None:
+    """More jobs than fit at once all get their GPUs in turn, and no GPU is ever another's too."""
+    certificate = voda.cluster.home.certificates / "ca.crt"
+    with (
+        Recorder(voda.cluster.api) as record,
+        Proxy(address_of(voda.cluster), certificate, manner) as proxy,
+        scheduler(voda, tmp_path, proxy.url) as running,
+    ):
+        names = [sleeper(voda, f"job-{number}", 2, gpus=1 + number % 2) for number in range(JOBS)]
+        ended = [phase_of(voda.wait_ended(name, 600)) for name in names]
+    verdict = judge(record.changes(), GPUS)
+
+    assert ended == ["Succeeded"] * JOBS, running.said()
+    assert (verdict.over, verdict.twice) == ((), ())
+    assert proxy.done["watch dropped"] > 0
+    assert manner.share == 0.0 or sum(proxy.done[fault] for fault in FAULTS) > JOBS
+
+
+def test_a_job_that_is_deleted_goes_with_its_pods(voda: Installation, tmp_path: Path) -> None:
+    """The Workflow stays until its pods are gone, and its controller makes no others meanwhile: no checkpoint step."""
+    with scheduler(voda, tmp_path):
+        name = sleeper(voda, "unwanted", 600, gpus=2)
+        voda.until_life(name, lambda life: life.gpus == 2)
+        assert voda.until(lambda: [phase_of(pod) for pod in voda.pods(name)] == ["Running"] * 3, LIMIT_S)
+        made = {pod["metadata"]["uid"] for pod in voda.pods(name)}
+        seen = set(made)
+
+        def is_gone() -> bool:
+            seen.update(pod["metadata"]["uid"] for pod in voda.pods(name))
+            try:
+                voda.workflow(name)
+            except NotFound:
+                return True
+            return False
+
+        voda.store.delete("Workflow", NAMESPACE, name)
+        went = voda.until(is_gone, LIMIT_S)
+        left = [pod["metadata"]["name"] for pod in voda.store.list("Pod", NAMESPACE, {WORKFLOW_LABEL: name})]
+
+    assert (went, left, seen - made) == (True, [], set())
 
 
 def identity(one: SchedulerProcess) -> str:
@@ -39,22 +100,27 @@ def epoch(voda: Installation) -> int:
 
 
 def test_the_lease_keeps_one_of_two(voda: Installation, tmp_path: Path) -> None:
-    """While one lives the other does nothing; when it is killed the other goes on, and no GPU was given twice."""
-    before = epoch(voda)
-    with Recorder(voda.cluster.api) as record, scheduler(voda, tmp_path / "one") as one:
-        assert voda.until(lambda: holder(voda).endswith(identity(one)), LIMIT_S), one.said()
-        with scheduler(voda, tmp_path / "two") as two:
-            first = [sleeper(voda, f"first-{number}", 5, gpus=2) for number in range(4)]
-            ended = [phase_of(voda.wait_ended(name)) for name in first]
-            kept = (holder(voda).endswith(identity(one)), epoch(voda) - before, "round=done" in two.said())
-            one.signal(signal.SIGKILL)
-            second = [sleeper(voda, f"second-{number}", 5, gpus=2) for number in range(4)]
-            ended += [phase_of(voda.wait_ended(name)) for name in second]
-            taken = (holder(voda).endswith(identity(two)), epoch(voda) - before, "lease=fenced" in two.said())
+    """Each job is granted once by one of them; when the holder is killed the other fences it off and goes on."""
+    with (
+        Recorder(voda.cluster.api) as record,
+        scheduler(voda, tmp_path / "one") as one,
+        scheduler(voda, tmp_path / "two") as two,
+    ):
+        names = [sleeper(voda, f"first-{number}", 5, gpus=2) for number in range(3)]
+        ended = [phase_of(voda.wait_ended(name)) for name in names]
+        holds, other = (one, two) if holder(voda).endswith(identity(one)) else (two, one)
+        before = epoch(voda)
+        holds.signal(signal.SIGKILL)
+        names += [sleeper(voda, f"second-{number}", 5, gpus=2) for number in range(3)]
+        ended += [phase_of(voda.wait_ended(name)) for name in names[3:]]
+        now = (holder(voda).endswith(identity(other)), epoch(voda), "lease=fenced" in other.said())
+        uids = [voda.workflow(name)["metadata"]["uid"] for name in names]
     verdict = judge(record.changes(), GPUS)
+    said = one.said() + two.said()
 
-    assert ended == ["Succeeded"] * 8, two.said()
-    assert (kept, taken) == ((True, 1, False), (True, 2, True))
+    assert ended == ["Succeeded"] * 6, said
+    assert now == (True, before + 1, True), said
+    assert [said.count(f"job={uid}/train action='Grant'") for uid in uids] == [1] * 6
     assert (verdict.over, verdict.twice) == ((), ())
 
 
