@@ -81,7 +81,7 @@ def install(setting: Setting) -> None:
     crds = sorted((manifests / "crds").glob("*.yaml"))
     if not _is_served(api, {_plural(path) for path in crds}):
         with concurrent.futures.ThreadPoolExecutor(APPLIED_AT_ONCE) as pool:
-            list(pool.map(lambda path: api.apply_text(f"{CRDS}/{_plural(path)}.argoproj.io", path.read_bytes()), crds))
+            list(pool.map(lambda path: api.create_text(CRDS, path.read_bytes()), crds))
         _wait_until_served(api, {_plural(path) for path in crds})
     for document in documents(manifests / "rbac"):
         api.apply(document)
