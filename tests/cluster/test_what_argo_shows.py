@@ -27,7 +27,7 @@ from voda_flows.workflows.tree import parameters
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1500)]
 LIFE = f"python {REPOSITORY}/tests/e2e/train_life.py"
 _LONG_S = 400.0
-EPOCHS = 150
+EPOCHS = 60
 
 
 @dataclass(frozen=True, kw_only=True)
