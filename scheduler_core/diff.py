@@ -23,6 +23,7 @@ from scheduler_core.model.job import Job, JobPhase
 from scheduler_core.model.observation import Observation
 from scheduler_core.model.params import Params
 from scheduler_core.model.plan import (
+    Abandon,
     Action,
     Announce,
     Evict,
@@ -38,7 +39,7 @@ from scheduler_core.model.plan import (
 from scheduler_core.model.target import Target
 
 #: Order of enforcement: what frees GPUs, then documents, then what takes GPUs, then words.
-_RANK = {Stop: 0, Evict: 1, Release: 2, Publish: 3, Grant: 4, Grow: 5, Refuse: 6, Announce: 7}
+_RANK = {Stop: 0, Evict: 1, Abandon: 2, Release: 3, Publish: 4, Grant: 5, Grow: 6, Refuse: 7, Announce: 8}
 
 
 def diff(observation: Observation, target: Target, params: Params, left_out: Collection[str] = ()) -> Plan:

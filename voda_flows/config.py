@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
@@ -19,6 +20,7 @@ CONFIG_MAP = "voda-config"
 #: Where the scheduler's own objects live unless its environment says otherwise.
 DEFAULT_NAMESPACE = "voda"
 NAMESPACE_VARIABLE = "VODA_SCHEDULER_NAMESPACE"
+
 #: A search for the jobs that make a policy fail takes a limit and a half a round, and the Lease runs out after 15 s.
 _POLICY_LIMIT_S = 6.0
 #: Characters of a bad value that a message shows.
@@ -97,6 +99,11 @@ class Settings:
                 found = text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
                 raise InvalidValue(f"{where}: setting {key!r}: expected {fault}, got {found!r}") from fault
         return cls(**parsed)
+
+
+def scheduler_namespace(environment: Mapping[str, str] = os.environ) -> str:
+    """The namespace of the scheduler's own objects: as the environment says, else the usual one."""
+    return environment.get(NAMESPACE_VARIABLE) or DEFAULT_NAMESPACE
 
 
 def near_miss(word: str, known: Iterable[str]) -> str:

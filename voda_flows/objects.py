@@ -21,8 +21,10 @@ WORKFLOW_ENDED = POD_ENDED | {"Error"}
 NODE_ENDED = WORKFLOW_ENDED | {"Skipped", "Omitted"}
 #: GPUs as nodes offer and containers ask for them.
 GPU = "nvidia.com/gpu"
-#: Labels: of a pod, its Workflow; of a Workflow, the cron workflow that made it; of a node, its own name.
+#: Labels: of a pod, its Workflow; of both, whether they have ended; of a Workflow, the cron workflow that made it; of a
+#: node, its own name.
 WORKFLOW_LABEL = "workflows.argoproj.io/workflow"
+COMPLETED_LABEL = "workflows.argoproj.io/completed"
 CRON_LABEL = "workflows.argoproj.io/cron-workflow"
 HOSTNAME_LABEL = "kubernetes.io/hostname"
 KINDS = frozenset({"Workflow", "WorkflowTemplate", "CronWorkflow", "Pod", "Node", "ConfigMap", "Secret", "Lease"})

@@ -12,8 +12,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
+from scheduler_core.errors import VodaError
 from voda_flows.objects import Object
 from voda_flows.store import ObjectStore
+
+
+class NotGiven(VodaError):
+    """What this way into a world does not give; the message says which way does."""
+
 
 #: Asks whoever listens at a pod's address for a path, within so many seconds; raises ``OSError`` where nobody answers.
 Fetch = Callable[[str, str, float], bytes]

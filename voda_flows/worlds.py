@@ -82,17 +82,22 @@ def home_of(store: ObjectStore) -> Path | None:
     return store.home if isinstance(store, LocalStore) else None
 
 
-def open_world(home: Path, cluster: Cluster | None, namespace: str | None = "") -> World:
+def open_world(home: Path, cluster: Cluster | None, namespace: str | None = "", *, argo_server: str = "") -> World:
     """The world that the command line works in; nothing is asked of it yet.
 
     Args:
         home: Folder of local mode's state.
         cluster: A cluster that was named; None for local mode, unless the environment asks for a cluster.
         namespace: Whose objects are meant: empty for those of the world's own choice, None for all.
+        argo_server: ``HOST:PORT`` of an argo-server to go through, empty for none.
 
     Raises:
         VodaError: There is no such cluster, or the package for it is not installed; says what to do.
     """
+    if argo_server:
+        with _extra("argo-workflows", "argo-server"):
+            from voda_flows.argo_server.world import open_argo_world  # noqa: PLC0415
+        return open_argo_world(argo_server, namespace)
     if cluster is None and not is_cluster():
         return LocalWorld(home)
     with _extra():
@@ -134,12 +139,12 @@ def open_api(cluster: Cluster | None = None, environment: Mapping[str, str] = os
 
 
 @contextlib.contextmanager
-def _extra() -> Iterator[None]:
+def _extra(package: str = "kubernetes", extra: str = "kube") -> Iterator[None]:
     """Around the import of what opens a cluster: no command of local mode is to spend its time on that."""
     try:
         yield
     except ImportError as missing:
         raise VodaError(
-            f"expected the package 'kubernetes' for speaking with a cluster, found: {missing}\n"
-            "install it with `pip install 'voda[kube]'`"
+            f"expected the package {package!r} for speaking with a cluster, found: {missing}\n"
+            f"install it with `pip install 'voda[{extra}]'`"
         ) from missing

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from deploy.setup.progress import Progress, interrupted, one_at_a_time
 
-EXTRAS = ("train", "kube", "dev", "setup")
+EXTRAS = ("train", "kube", "argo-server", "dev", "setup")
 MEGABYTES_BY_UNIT = {"bytes": 1e-6, "kB": 1e-3, "MB": 1.0, "GB": 1e3}
 DOWNLOAD = re.compile(r"\s*Downloading (?P<file>\S+) \((?P<size>[\d.]+) (?P<unit>bytes|kB|MB|GB)\)")
 LOG_LINES_ON_FAILURE = 25

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from scheduler_core.allocate.feasible import unschedulable
 from scheduler_core.allocate.order import by_arrival
 from scheduler_core.estimate.starting import expected_starts, told_or_new
-from scheduler_core.model.job import JobPhase
+from scheduler_core.model.job import Job, JobPhase
 from scheduler_core.model.observation import Observation
 from scheduler_core.model.quarantine import quarantines
 from scheduler_core.model.target import Target
@@ -28,7 +28,7 @@ def queue_messages(observation: Observation, target: Target) -> dict[str, str]:
     waiting = [
         job.spec for job in observation.jobs if job.phase is JobPhase.QUEUED and not target.allocation.gpus(job.id)
     ]
-    left_out = quarantines(observation, target)
+    left_out, jobs = quarantines(observation, target), observation.jobs_by_id
     in_order = by_arrival(waiting)
     starts = expected_starts(observation, in_order) if in_order else {}
     messages = {}
@@ -40,12 +40,20 @@ def queue_messages(observation: Observation, target: Target) -> dict[str, str]:
         if never:
             text += f"; {never}"
         elif spec.id in starts:
-            told_s = _told_s(observation.jobs_by_id[spec.id].message)
+            told_s = _told_s(jobs[spec.id].message)
             text += f"; may start at {_minute(told_or_new(told_s, starts[spec.id], observation.now_s))}"
+        if why := last_failure(jobs[spec.id]):
+            text += f"; {why}"
         if spec.id in left_out:
             text += f"; left out of decisions: {left_out[spec.id].reason}"
         messages[spec.id] = text
     return dict(sorted(messages.items()))
+
+
+def last_failure(job: Job) -> str:
+    """Which worker of a job failed last and why, where that is written down; empty where none did."""
+    told = [failure for failure in job.failures if failure.why]
+    return f"last failure: {told[-1].worker} on {told[-1].node}: {told[-1].why}" if told else ""
 
 
 def _bucket(place: int) -> str:

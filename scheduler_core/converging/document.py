@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from scheduler_core.converging.workers import Wish, chosen_to_go, live_workers, publish, published_workers, stop
 from scheduler_core.model.job import Job, JobPhase, Worker, WorkerPhase
-from scheduler_core.model.plan import Action, Evict
+from scheduler_core.model.plan import Abandon, Action, Evict
 from scheduler_core.model.units import in_words
 
 #: A driver whose agents have said goodbye is seen to have ended within seconds.
@@ -40,7 +40,10 @@ def _live_step(job: Job, wanted: Wish, now_s: float, start_limit_s: float) -> li
     """The next step of a job with the workers that train or will."""
     late = [worker for worker in live_workers(job) if _is_late(worker, job, now_s, start_limit_s)]
     if job.phase is JobPhase.STARTING and not job.driver_ready and now_s - (job.granted_s or now_s) >= start_limit_s:
-        return _evictions(job, live_workers(job), f"its driver did not come up within {start_limit_s:.0f} s")
+        return _without_driver(job, f"its driver did not come up within {start_limit_s:.0f} s")
+    if job.checkpoint_s and now_s - job.checkpoint_s >= start_limit_s:
+        reason = f"the checkpoint step did not come up within {start_limit_s:.0f} s"
+        return [Abandon(job_id=job.id, segment=job.segment, role="checkpoint", reason=reason)]
     if job.driver_ended_s is not None and now_s - job.driver_ended_s >= LEAVE_LIMIT_S:
         # A driver that was killed before it spoke to its agents leaves them waiting for one, warm, for ever.
         return _evictions(job, live_workers(job), f"its driver ended {LEAVE_LIMIT_S:.0f} s ago")
@@ -67,6 +70,14 @@ def _evictions(job: Job, workers: Iterable[Worker], reason: str) -> list[Action]
     ]
 
 
+def _without_driver(job: Job, reason: str) -> list[Action]:
+    """First the workers, so that they count as failed on their nodes; then the driver, so that the segment ends."""
+    evictions = _evictions(job, live_workers(job), reason)
+    if evictions or not job.driver_waits:
+        return evictions
+    return [Abandon(job_id=job.id, segment=job.segment, role="driver", reason=reason)]
+
+
 def _gpus(workers: Iterable[Worker]) -> int:
     return sum(worker.gpus for worker in workers)
 
@@ -74,7 +85,7 @@ def _gpus(workers: Iterable[Worker]) -> int:
 def _first_document(job: Job, wanted: Wish, late: list[Worker], start_limit_s: float) -> list[Action]:
     """Start when all granted workers are ready, or after the limit with at least the minimum; below it, give up."""
     if not wanted.want and job.driver_ready:
-        return [stop(job, "not to run now: its GPUs are given to jobs before it")]
+        return [stop(job, "not to run now: its GPUs went to others, and none are free")]
     live = live_workers(job)
     surplus = chosen_to_go(live, wanted.excess, len(live) - sum(wanted.want.values())) if wanted.want else []
     evictions = _evictions(job, surplus, "no longer wanted: the job's target became smaller")

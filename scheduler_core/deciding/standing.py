@@ -63,7 +63,7 @@ def standing(observation: Observation, target: Target, params: Params) -> Placem
             continue
         held = workers_by_node(job)
         meant = target.placement.workers(job.id)
-        if job.id not in target.reasons or job.held:
+        if job.id not in target.reasons or job.held or job.stalled:
             meant = held if job.is_active else {}
         bare = closed.union(shunned.get(job.id, ()))
         workers_by_job[job.id] = {
@@ -94,6 +94,8 @@ def fixed_jobs(observation: Observation, target: Target, current: Placement, *, 
             fixed[job.id] = f"left out of decisions: {left_out[job.id].reason}"
         elif job.held:
             fixed[job.id] = "its Workflow is suspended or told to stop"
+        elif job.stalled:
+            fixed[job.id] = "its last segment has ended and its checkpoint step does not come up"
         elif job.pinned and job.is_active:
             fixed[job.id] = "pinned: its budget of segments or status size is used up"
         elif within_limit and not waits and not _lost_some(job, target, current):
@@ -155,7 +157,13 @@ def _relevant(job: Job, target: Target) -> Mapping[str, object]:
         "id": spec.id,
         "bounds": (spec.min_gpus, spec.max_gpus, spec.gpus_per_worker),
         "order": (spec.priority, spec.submitted_s, spec.queue, spec.gpu_type),
-        "state": (waits, (job.pinned or job.held) and job.is_active, job.held, job.phase is JobPhase.ENDED),
+        "state": (
+            waits,
+            (job.pinned or job.held) and job.is_active,
+            job.held,
+            job.stalled,
+            job.phase is JobPhase.ENDED,
+        ),
     }
 
 

@@ -96,12 +96,14 @@ class WorkerFailure:
         node: The node it was on.
         started_s: When its pod was made, seconds since the epoch.
         ended_s: When it ended.
+        why: What is written down of it, empty where nothing is.
     """
 
     worker: str
     node: str
     started_s: float
     ended_s: float
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,6 +205,9 @@ class Job:
         started_s: First grant of any segment, None while it never ran.
         granted_s: Grant of this segment, None while queued.
         driver_ended_s: When this segment's driver ended, None before.
+        driver_waits: Whether its driver was asked for and its pod does not run yet.
+        checkpoint_s: Since when a try of its checkpoint step waits to run, 0 where none does.
+        stalled: Its segment ended long ago and no new gate has come: nothing is kept for it meanwhile.
         attained_gpu_s: GPU seconds held so far, all segments.
         retries: Segments in a row that ended without a new checkpoint.
         failures: Workers that failed lately, in order of their end.
@@ -225,6 +230,9 @@ class Job:
     started_s: float | None = None
     granted_s: float | None = None
     driver_ended_s: float | None = None
+    driver_waits: bool = False
+    checkpoint_s: float = 0.0
+    stalled: bool = False
     attained_gpu_s: float = 0.0
     retries: int = 0
     failures: tuple[WorkerFailure, ...] = ()

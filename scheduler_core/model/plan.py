@@ -90,6 +90,19 @@ class Evict:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Abandon:
+    """End a pod of the segment's own that does not come up: its driver, or a try of its checkpoint step.
+
+    Without its driver the segment ends and another gate follows; a checkpoint step is tried again, a few times.
+    """
+
+    job_id: str
+    segment: int
+    role: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Refuse:
     """Fail the gate of a job whose request is not legal, with the text that submission would have given."""
 
@@ -105,7 +118,7 @@ class Announce:
     message: str
 
 
-Action: TypeAlias = Grant | Grow | Publish | Stop | Release | Evict | Refuse | Announce
+Action: TypeAlias = Grant | Grow | Publish | Stop | Release | Evict | Abandon | Refuse | Announce
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ It is what bringing a cluster up needs and no more, so that nothing has to be in
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import itertools
 import json
@@ -119,17 +120,34 @@ class Api:
             limit_s: Seconds after which the server ends it.
             name: Of the only object that is asked for.
         """
-        asked = f"{path}?watch=1&resourceVersion={version}&timeoutSeconds={max(1, round(limit_s))}"
+        selected = "" if name is None else f"&fieldSelector=metadata.name%3D{name}"
+        with contextlib.suppress(ClusterError):  # who lists again is told so
+            for _, found in self.events(f"{path}?watch=1{selected}", version, limit_s):
+                yield found
+
+    def events(self, path: str, version: str, limit_s: float) -> Iterator[tuple[str, Object]]:
+        """What a watch tells, until ``limit_s`` is over or the server ends it: the kind of each change, the object.
+
+        Args:
+            path: Of a list, with ``?watch=1`` and perhaps more.
+            version: The list's resourceVersion.
+            limit_s: Seconds after which the server ends it.
+
+        Raises:
+            RefusedError: The server refuses to go on from there: list again.
+            ClusterError: The server is gone.
+        """
+        asked = f"{path}&resourceVersion={version}&timeoutSeconds={max(1, round(limit_s))}"
         connection = self._connect(limit_s + LIMIT_S)
         try:
-            connection.request("GET", asked + ("" if name is None else f"&fieldSelector=metadata.name%3D{name}"))
+            connection.request("GET", asked)
             for line in connection.getresponse():
                 event = json.loads(line)
                 if event.get("type") in {None, "ERROR"}:  # the version is too old, or the watch was refused
-                    return
-                yield event["object"]
-        except (OSError, http.client.HTTPException):  # the server is gone: who lists again is told so
-            return
+                    raise RefusedError(http.client.GONE, f"GET https://{self._address}{asked}: {line[:500]!r}")
+                yield event["type"], event["object"]
+        except (OSError, http.client.HTTPException, ValueError) as fault:  # the last: half a line
+            raise ClusterError(f"GET https://{self._address}{asked}: expected it to go on, got {fault!r}") from fault
         finally:
             connection.close()
 

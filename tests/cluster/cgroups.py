@@ -18,6 +18,9 @@ MOUNT = Path("/sys/fs/cgroup")
 #: A group of processors has none until it is told; it may have its parent's.
 TOLD = ("cpuset.cpus", "cpuset.mems")
 SUBTREE = "cgroup.subtree_control"
+#: A group shares the processors with this computer's other processes as if it were one of them: each pod of a cluster
+#: would have the time of a tenth of a process. So it weighs as much as ten.
+WEIGHTS = {"cpu.shares": "10240", "cpu.weight": "1000"}
 
 
 def name(network: Network) -> str:
@@ -40,6 +43,9 @@ def make(path: str) -> None:
             for setting in TOLD if (folder / "cgroup.clone_children").exists() else ():
                 if (folder / setting).exists() and not (folder / setting).read_text().strip():
                     (folder / setting).write_text((folder.parent / setting).read_text())
+        for setting, weight in WEIGHTS.items():
+            if (top := root / path.strip("/").split("/")[0] / setting).exists():
+                top.write_text(weight)
 
 
 def find(network: Network | None) -> list[Path]:

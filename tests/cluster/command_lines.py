@@ -121,6 +121,8 @@ class CommandLine:
         place = Path(self.options[1])
         if self.is_local:
             return open_world(place, None)
+        if "--argo-server" in self.options:
+            return open_world(place, None, self.namespace, argo_server=self.options[1])
         return open_world(place, Cluster(kubeconfig=str(place)), self.namespace)
 
 

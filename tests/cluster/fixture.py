@@ -50,8 +50,7 @@ def skip_where_it_cannot_run() -> None:
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
     """A cluster of three nodes with two GPUs each; down at the end."""
-    with _ours("cluster-of-tests") as made:
-        made.up(nodes.parse(SHAPE))
+    with running_cluster() as made:
         yield made
 
 
@@ -69,6 +68,14 @@ def control_plane() -> Iterator[Cluster]:
     """A control plane with Argo's definitions, without nodes and controller: objects stay as they are written."""
     with _ours("control-plane-of-tests") as made:
         made.up((), controller=False)
+        yield made
+
+
+@contextlib.contextmanager
+def running_cluster() -> Iterator[Cluster]:
+    """A cluster of three nodes with two GPUs each; down at the end of the block."""
+    with _ours("cluster-of-tests") as made:
+        made.up(nodes.parse(SHAPE))
         yield made
 
 

@@ -18,10 +18,20 @@ from typing import Any
 import pytest
 import yaml
 
+from scheduler_core.errors import Conflict
 from tests.contract.conftest import KUBECONFIG, cluster, make_namespace
-from voda_flows.install.applying import MANAGER, Manner, apply, ordered, resource_for, start_scheduler
+from voda_flows.install.applying import (
+    MANAGER,
+    Manner,
+    apply,
+    document_key,
+    ordered,
+    resource_for,
+    start_scheduler,
+)
 from voda_flows.install.kustomize import placed
 from voda_flows.install.overlays import CLUSTER, ONE_NAMESPACE, OVERLAYS, Wanted, documents, manifests
+from voda_flows.install.removing import Removed, check_no_jobs, remove
 from voda_flows.kube.api import Api
 from voda_flows.kube.cluster import Cluster
 from voda_flows.kube.connection import HttpTransport, connect
@@ -176,6 +186,53 @@ def test_installing_again_changes_nothing_and_keeps_settings(site: Site) -> None
     assert store.get("Workflow", site.name, run)["spec"]["serviceAccountName"] == "voda-scheduler"
 
 
+def test_taking_it_away_leaves_what_people_made(site: Site) -> None:
+    """Nothing of the installation stays but the namespace; a trial and a second time change nothing."""
+    bodies = site.installation()
+    list(apply(site.api, bodies, Manner()))
+    run = start_scheduler(site.api, bodies)
+    store = KubeStore(site.api)
+    store.create(_config_map(site, "voda-target"))
+    store.create(_config_map(site, "mine"))
+    there = {Removed(key=document_key(body), what="deleted") for body in bodies if body["kind"] != "Namespace"}
+    written = [Key("ConfigMap", site.name, "voda-target"), Key("Workflow", site.name, str(run))]
+    gone = there | {Removed(key=key, what="deleted") for key in written}
+    stays = {Removed(key=Key("Namespace", "", site.name), what="stays")}
+
+    trial = set(remove(site.api, bodies, is_trial=True))
+    first, again = (set(remove(site.api, bodies, is_trial=False)) for _ in range(2))
+
+    assert (trial, first, again) == (gone | stays, gone | stays, stays)
+    assert "mine" in [body["metadata"]["name"] for body in store.list("ConfigMap", site.name)]
+
+
+def test_it_is_not_taken_from_under_live_jobs(site: Site) -> None:
+    """Without the rights of their account their pods would fail; one that has ended is in nobody's way."""
+    bodies = site.installation()
+    list(apply(site.api, bodies, Manner()))
+    store = KubeStore(site.api)
+    root = {"id": "digits", "name": "digits", "type": "Steps", "templateName": "job", "phase": "Running"}
+    spec = {"workflowTemplateRef": {"name": "voda-elastic-job"}}
+    made = store.create(
+        {
+            "apiVersion": "argoproj.io/v1alpha1",
+            "kind": "Workflow",
+            "metadata": {"name": "digits", "namespace": site.name},
+            "spec": spec,
+            "status": {"phase": "Running", "nodes": {"digits": root}},
+        }
+    )
+
+    with pytest.raises(Conflict, match=f"expected no live jobs, found {site.name}/digits\nend them first"):
+        check_no_jobs(site.api, bodies, everywhere=False)
+    store.merge_patch("Workflow", *key_of(made)[1:], {"status": {"phase": "Succeeded"}})
+    check_no_jobs(site.api, bodies, everywhere=False)
+
+
+def _config_map(site: Site, name: str) -> Object:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": site.name}}
+
+
 def test_kubectl_can_go_on_where_voda_has_installed(site: Site) -> None:
     """Another manager that applies the same documents changes nothing, so nobody's field is fought over."""
     list(apply(site.api, site.installation(), Manner()))
@@ -189,23 +246,46 @@ def test_kubectl_can_go_on_where_voda_has_installed(site: Site) -> None:
         assert (before.status, after.status) == (HTTPStatus.OK, HTTPStatus.OK)
 
 
-def test_the_account_of_a_jobs_pods_may_do_nothing_else(site: Site, tmp_path: Path) -> None:
-    """What `kubectl auth can-i --list` shows of it: results of tasks, and what everybody may ask about himself."""
-    list(apply(site.api, site.installation(), Manner()))
-    path = account_kubeconfig(site, "voda-job", tmp_path / "config")
+def rights(rules: list[Object]) -> set[tuple[str, str, str]]:
+    """Rules as single rights: resource, name, verb; without what every account may ask about itself."""
+    return {
+        (f"{plural}.{group}" if group else plural, name, verb)
+        for rule in rules
+        for group in rule["apiGroups"]
+        for plural in rule["resources"]
+        if plural not in ABOUT_ITSELF
+        for name in rule.get("resourceNames") or [""]
+        for verb in rule["verbs"]
+    }
+
+
+def shown_rights(site: Site, account: str, path: Path) -> set[tuple[str, str, str]]:
+    """What `kubectl auth can-i --list` shows of an account in the namespace."""
     review = {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SelfSubjectRulesReview",
         "spec": {"namespace": site.name},
     }
-    asked = Request(
-        method="POST", path="/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", body=json.dumps(review)
-    )
-    answer = connect(Cluster(kubeconfig=path)).send(asked)
+    place = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews"
+    asked = Request(method="POST", path=place, body=json.dumps(review))
+    answer = connect(Cluster(kubeconfig=account_kubeconfig(site, account, path))).send(asked)
+    return rights(answer.document()["status"]["resourceRules"])
 
-    rules = answer.document()["status"]["resourceRules"]
-    assert [
-        (rule["apiGroups"], rule["resources"], sorted(rule["verbs"]))
-        for rule in rules
-        if not set(rule["resources"]) <= ABOUT_ITSELF
-    ] == [(["argoproj.io"], ["workflowtaskresults"], ["create", "patch"])]
+
+def test_the_account_of_a_jobs_pods_may_do_nothing_else(site: Site, tmp_path: Path) -> None:
+    """Results of tasks, and what everybody may ask about himself."""
+    list(apply(site.api, site.installation(), Manner()))
+
+    shown = shown_rights(site, "voda-job", tmp_path / "config")
+
+    assert shown == {("workflowtaskresults.argoproj.io", "", verb) for verb in ("create", "patch")}
+
+
+def test_the_schedulers_account_may_do_what_its_roles_say(site: Site, tmp_path: Path) -> None:
+    """All of them in a namespace that is its own and has jobs too, as the API server counts them; and no more."""
+    list(apply(site.api, site.installation(), Manner()))
+    roles = [body for body in site.installation() if "rules" in body and body["metadata"]["name"] != "voda-job"]
+
+    shown = shown_rights(site, "voda-scheduler", tmp_path / "config")
+
+    assert shown == rights([rule for role in roles for rule in role["rules"]])

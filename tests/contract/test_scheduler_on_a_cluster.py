@@ -45,6 +45,7 @@ WITH_JOBS = {
     ("argoproj.io", "workflows"): ["get", "list", "watch", "patch"],
     ("", "pods"): ["get", "patch", "delete"],
     ("", "secrets"): ["get", "create"],
+    ("", "persistentvolumeclaims"): ["get"],
 }
 ITS_OWN = {
     ("", "configmaps"): ["get", "create", "patch"],

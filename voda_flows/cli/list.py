@@ -21,6 +21,7 @@ _WIDE = ["QUEUE", "PRIORITY", "NODES", "SEGMENT", "MESSAGE"]
 @verb(
     "voda list",
     "voda list -A --status Queued,Starting -o wide",
+    "voda list --context production -n team-a",
     "voda list -l 'voda.dev/category in (digits,text)' --since 2h -o name",
 )
 @shared_options(many=True, filters=True)

@@ -103,10 +103,11 @@ def home_option(command: _Command) -> _Command:
 
 
 def cluster_options(command: _Command) -> _Command:
-    """``--context`` and ``--kubeconfig``: naming one chooses the cluster."""
+    """``--context``, ``--kubeconfig`` and ``--argo-server``: naming one chooses the cluster."""
     for name, metavar, said in (
         ("--context", "NAME", "Work on the cluster of this context.  [default: local mode]"),
         ("--kubeconfig", "FILE", "Work on the cluster of this kubeconfig."),
+        ("--argo-server", "HOST:PORT", "Go through this argo-server, with the token in ARGO_TOKEN."),
     ):
         command = click.option(name, default="", metavar=metavar, help=said)(command)
     return command
@@ -116,15 +117,18 @@ def cluster_of(options: dict[str, Any]) -> Cluster | None:
     """The cluster that is named, None where none is; takes the two options out.
 
     Raises:
-        click.UsageError: Local mode's folder is named too.
+        click.UsageError: Local mode's folder, or an argo-server, is named too.
     """
     kubeconfig, context = options.pop("kubeconfig", ""), options.pop("context", "")
-    if not (kubeconfig or context):
+    server = options.get("argo_server")
+    if not (kubeconfig or context or server):
         return None
+    if server and (kubeconfig or context):
+        raise click.UsageError("expected one way to a cluster, found --argo-server and --context or --kubeconfig")
     if click.get_current_context().get_parameter_source("home") is ParameterSource.COMMANDLINE:
-        raise click.UsageError(
-            "expected one world, found --home (local mode) and --context or --kubeconfig (a cluster)"
-        )
+        raise click.UsageError("expected one world, found --home (local mode) and the name of a cluster")
+    if server:
+        return None
     from voda_flows.kube.cluster import Cluster  # noqa: PLC0415 - local mode has no use for it
 
     return Cluster(kubeconfig=kubeconfig, context=context)
@@ -135,15 +139,14 @@ def local_only(command: _Command) -> _Command:
 
     @functools.wraps(command)
     def wrapper(**kwargs: Any) -> Any:  # noqa: ANN401 - click hands over what it parsed
-        named = kwargs.pop("kubeconfig", "") or kwargs.pop("context", "")
-        kwargs.pop("context", None)
+        named = [name for name in ("context", "kubeconfig", "argo_server") if kwargs.pop(name, "")]
         if named or is_cluster():
             name = click.get_current_context().info_name
             raise click.UsageError(f"`voda {name}` is for this machine only; on a cluster see `voda install`")
         return command(**kwargs)
 
     wrapped: Any = wrapper
-    for name in ("--context", "--kubeconfig"):
+    for name in ("--context", "--kubeconfig", "--argo-server"):
         wrapped = click.option(name, default="", hidden=True)(wrapped)
     result: _Command = wrapped
     return result
@@ -165,7 +168,7 @@ def yes_option(command: _Command) -> _Command:
 
 
 def shared_options(*, many: bool = False, output: bool = True, filters: bool = False) -> Callable[[_Command], _Command]:
-    """``--home``, ``--context``, ``--kubeconfig``, ``-n``, ``-o``, for commands on many jobs ``-A`` and ``-l``.
+    """``--home``, ``--context`` and the like, ``-n``, ``-o``, for commands on many jobs ``-A`` and ``-l``.
 
     They are given on as one ``Shared``, whose world is let go of in the end.
 
@@ -203,7 +206,8 @@ def _shared(kwargs: dict[str, Any]) -> Shared:
     asked, is_all = kwargs.pop("namespace", None) or "", kwargs.pop("all_namespaces", False)
     phases = kwargs.pop("status", None) or ()
     cluster = cluster_of(kwargs)
-    world = open_world(kwargs.pop("home"), cluster, None if is_all else asked)
+    server = kwargs.pop("argo_server", "")
+    world = open_world(kwargs.pop("home"), cluster, None if is_all else asked, argo_server=server)
     return Shared(
         world=world,
         namespace=None if is_all else asked or world.namespace,

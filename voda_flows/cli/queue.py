@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import click
 
 from voda_flows.cli import columns, output, snapshot
@@ -9,6 +11,7 @@ from voda_flows.cli.options import Shared, shared_options
 from voda_flows.cli.snapshot import settings_of
 from voda_flows.cli.verbs import verb
 from voda_flows.objects import Object
+from voda_flows.report import jobs
 from voda_flows.report.lives import JobLife
 from voda_flows.report.times import short, text
 
@@ -20,8 +23,8 @@ from voda_flows.report.times import short, text
 @shared_options(many=True)
 def command(shared: Shared) -> None:
     """List waiting jobs: priority class first, then who came first."""
-    now = snapshot.take(shared.world, shared.namespace)
-    waiting = snapshot.in_order(now.lives, settings_of(shared.world))
+    found = [life for one in jobs.every(shared.store(), shared.namespace) for life in one.lives]
+    waiting, now_s = snapshot.in_order(found, settings_of(shared.world)), time.time()
     if shared.output == "name":
         for life in waiting:
             click.echo(life.label)
@@ -29,7 +32,7 @@ def command(shared: Shared) -> None:
     if shared.is_data:
         output.data({"items": [_document(place, life) for place, life in enumerate(waiting, start=1)]}, shared.output)
         return
-    rows = [_row(place, life, now.now_s) for place, life in enumerate(waiting, start=1)]
+    rows = [_row(place, life, now_s) for place, life in enumerate(waiting, start=1)]
     columns.show(["PLACE", "NAME", "PRIORITY", "WANTS", "WAITING", "MESSAGE"], rows)
     if not rows:
         output.story("nobody waits")

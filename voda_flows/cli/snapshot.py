@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 
 from scheduler_core.errors import Forbidden
@@ -87,7 +86,7 @@ def take(world: World, namespace: str | None, meant: Callable[[jobs.Named], bool
         now_s=time.time(),
         nodes=node_views(nodes, pods, [life for one in everyone for life in one.lives]),
         lives=tuple(sorted(lives, key=lambda life: (life.submitted_s, life.id))),
-        decisions=_decisions(world),
+        decisions=decisions(history(world.whole, world.scheduler_namespace), _DECISIONS),
     )
 
 
@@ -107,13 +106,6 @@ def _everyone(world: World, namespace: str | None) -> list[jobs.Named]:
         return jobs.every(world.whole, None)
     except Forbidden:
         return jobs.every(world.store, namespace)
-
-
-def _decisions(world: World) -> tuple[str, ...]:
-    """The scheduler's last rounds; none where one may not read them."""
-    with suppress(Forbidden):
-        return decisions(history(world.whole, world.scheduler_namespace), _DECISIONS)
-    return ()
 
 
 def node_views(nodes: Iterable[Object], pods: Iterable[Object], lives: Iterable[JobLife]) -> tuple[NodeView, ...]:

@@ -31,6 +31,7 @@ class Asked(TypedDict):
     "voda submit templates/examples/digits.yaml --watch",
     "voda submit job.yaml -p max-gpus=4 -p epochs=20 --name trial-2",
     "cat job.yaml | voda submit - -o name",
+    "voda submit job.yaml --kubeconfig cluster.yaml -n team-a --watch",
 )
 @click.argument("names", metavar="FILE|-...", nargs=-1, required=True)
 @click.option("-p", "--parameter", "parameters", multiple=True, metavar="K=V", help="Set an argument of the Workflow.")

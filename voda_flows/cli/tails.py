@@ -171,6 +171,13 @@ class Reader:
 
 def follow(reader: Reader) -> None:
     """Print what there is, and what comes until there will be no more."""
+    try:
+        _follow(reader)
+    finally:
+        reader.close()
+
+
+def _follow(reader: Reader) -> None:
     revision = -1
     while True:
         now = reader.store.revision()

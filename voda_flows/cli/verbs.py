@@ -17,6 +17,7 @@ VERBS = {
     "down": "Stop them; what jobs have learned stays on disk.",
     "demo": "Watch five jobs share four slots, from start to report.",
     "install": "Install Voda on a cluster that has Argo Workflows.",
+    "uninstall": "Take Voda from a cluster; what people made there stays.",
     "submit": "Submit Workflow documents.",
     "lint": "Check documents as submit would, and create nothing.",
     "list": "List jobs.",

@@ -1,4 +1,8 @@
-"""The cluster as the core sees it, from Node objects and the pods on them."""
+"""The cluster as the core sees it, from Node objects and the pods on them.
+
+A node is called by its label ``kubernetes.io/hostname``, which is what sends a worker there; its name may be another
+(some clouds name nodes by their domain), and that is what pods that are bound to it say.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from scheduler_core.model.cluster import Cluster, Node
-from voda_flows.objects import GPU, Object, num_gpus
+from voda_flows.objects import GPU, HOSTNAME_LABEL, Object, num_gpus
 
 GPU_TYPE = "nvidia.com/gpu.product"
 
@@ -34,9 +38,11 @@ def cluster_of(nodes: Iterable[Object], others: OtherGpus, levels: tuple[str, ..
         levels: Labels of the topology, outermost first.
 
     Returns:
-        The cluster; a node without GPUs is left out.
+        The cluster; a node without GPUs is left out, and one that its label does not tell from others takes nothing.
     """
-    found = [_node(node, others) for node in nodes]
+    shown = list(nodes)
+    uses = Counter(_hostname(node) for node in shown)
+    found = [_node(node, others, is_alone=uses[_hostname(node)] == 1) for node in shown]
     return Cluster(nodes=tuple(node for node in found if node.gpus), levels=levels)
 
 
@@ -48,17 +54,23 @@ def gpus_by_type(cluster: Cluster) -> dict[str, int]:
     return dict(count)
 
 
-def _node(node: Object, others: OtherGpus) -> Node:
-    name, labels = node["metadata"]["name"], node["metadata"].get("labels") or {}
+def _hostname(node: Object) -> str:
+    return str((node["metadata"].get("labels") or {}).get(HOSTNAME_LABEL) or "")
+
+
+def _node(node: Object, others: OtherGpus, *, is_alone: bool) -> Node:
+    name, hostname, labels = node["metadata"]["name"], _hostname(node), node["metadata"].get("labels") or {}
+    can_be_selected = bool(hostname) and is_alone
+    names = {name, hostname} if can_be_selected else {name}
     allocatable = (node.get("status") or {}).get("allocatable") or {}
     return Node(
-        name=name,
+        name=hostname if can_be_selected else name,
         gpus=num_gpus(allocatable),
         gpu_type=labels.get(GPU_TYPE, ""),
         labels=labels,
-        schedulable=_takes_pods(node),
-        foreign_gpus=others.foreign.get(name, 0),
-        leaving_gpus=others.leaving.get(name, 0),
+        schedulable=can_be_selected and _takes_pods(node),
+        foreign_gpus=sum(others.foreign.get(one, 0) for one in names),
+        leaving_gpus=sum(others.leaving.get(one, 0) for one in names),
     )
 
 

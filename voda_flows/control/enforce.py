@@ -90,6 +90,8 @@ class StoreEnforcer:
                 self._say(view, [driver], with_why(action.reason, self._why(view.id)))
             case plan.Evict():
                 self._delete_worker(view, action)
+            case plan.Abandon():
+                self._abandon(view, action)
             case plan.Refuse():
                 self._patch_node(view, _start_gate(view), _ended("Failed", self._now()) | {"message": action.reason})
             case plan.Announce():
@@ -168,7 +170,26 @@ class StoreEnforcer:
         if pods.worker_phase(pod) is WorkerPhase.PENDING:
             for granted in view.nodes.workers:
                 if granted.worker.id == action.worker_id and granted.node and not granted.node_ended:
-                    self._patch_node(view, granted.node, _ended("Error", self._now()) | {"message": action.reason})
+                    self._end_node(view, granted.node, action.reason, pod)
+        self._delete_pod(pod)
+
+    def _abandon(self, view: JobView, action: plan.Abandon) -> None:
+        """End the node of a pod of the segment's own, and the pod where there is one."""
+        is_driver = action.role == "driver"
+        node = view.nodes.driver if is_driver else view.nodes.checkpoint
+        pod = view.driver if is_driver else view.checkpoint
+        if not node:
+            raise Conflict(f"job {view.id!r}: expected its {action.role} to wait, it has ended meanwhile")
+        self._end_node(view, node, action.reason, pod)
+        if pod is not None and not pods.has_ended(pod):
+            self._delete_pod(pod)
+
+    def _end_node(self, view: JobView, node: str, reason: str, pod: Object | None) -> None:
+        """Write a node's end, with what its pod said of itself."""
+        why = pods.why_pending(pod) if pod else ""
+        self._patch_node(view, node, _ended("Error", self._now()) | {"message": f"{reason}: {why}" if why else reason})
+
+    def _delete_pod(self, pod: Object) -> None:
         metadata = self._observer.current(pod)["metadata"]
         self._store.delete(
             "Pod",

@@ -16,7 +16,7 @@ from scheduler_core.model.quarantine import quarantines
 from scheduler_core.model.target import Target
 from scheduler_core.model.units import in_words
 from voda_flows.config import Settings, near_miss
-from voda_flows.control import trouble
+from voda_flows.control import pods, trouble
 from voda_flows.control.jobs import DEPTH_LIMIT, STATUS_LIMIT_BYTES
 from voda_flows.control.observe import StoreObserver
 from voda_flows.control.reports import Reports
@@ -97,7 +97,8 @@ def sentences(view: JobView, seen: Seen) -> list[str]:
     said += _cause(job, seen)
     said += trouble.left_out(job, seen.observation, seen.target)
     said += trouble.fenced(seen.target, now_s)
-    said += _workers(job, seen.settings, now_s)
+    said += _workers(view, job, seen.settings, now_s)
+    said += _own_pods(view)
     said += trouble.failing_workers(job, now_s, seen.settings.start_limit_s)
     said += _limits(view, job, seen)
     return said + _recent(label, (row for row in seen.rows if row["time_s"] >= job.spec.submitted_s))
@@ -152,8 +153,8 @@ def _gate(job: Job, now_s: float) -> str:
     return f"queue {job.spec.queue}, submitted {short(now_s - job.spec.submitted_s)} ago, segment {job.segment}"
 
 
-def _workers(job: Job, settings: Settings, now_s: float) -> list[str]:
-    """Workers that are not warm yet, and since when they are waited for."""
+def _workers(view: JobView, job: Job, settings: Settings, now_s: float) -> list[str]:
+    """Workers that are not warm yet, since when they are waited for, and what their pods say."""
     if not job.is_active:
         return []
     late = [worker for worker in job.holding if worker.phase not in (WorkerPhase.READY, WorkerPhase.LEAVING)]
@@ -162,7 +163,18 @@ def _workers(job: Job, settings: Settings, now_s: float) -> list[str]:
     names = ", ".join(f"{worker.id} on {worker.node} ({worker.phase.value})" for worker in late)
     longest = short(now_s - min(worker.since_s for worker in late))
     limit = short(settings.start_limit_s)
-    return [f"Not warm yet, for {longest} of at most {limit}: {names}; a worker trains when its imports are done."]
+    told = [(worker.id, view.pod_by_worker.get(worker.id)) for worker in late]
+    said = [f"{name} does not run: {why}." for name, pod in told if pod and (why := pods.why_pending(pod))]
+    return [
+        f"Not warm yet, for {longest} of at most {limit}: {names}; a worker trains when its imports are done.",
+        *said,
+    ]
+
+
+def _own_pods(view: JobView) -> list[str]:
+    """Its driver or checkpoint step, where it waits for something."""
+    told = (("driver", view.driver), ("checkpoint step", view.checkpoint))
+    return [f"Its {name} does not run: {why}." for name, pod in told if pod and (why := pods.why_pending(pod))]
 
 
 def _limits(view: JobView, job: Job, seen: Seen) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import takewhile
@@ -27,6 +28,8 @@ from voda_flows.workflows.tree import SegmentNodes, Tree, is_grant, parameters, 
 STATUS_LIMIT_BYTES = 600_000
 #: Argo ends a Workflow at 100 nested templates; a growth nests one, a segment two.
 DEPTH_LIMIT = 80
+#: Characters of a failed worker's message that are told on.
+_WHY = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +81,8 @@ class JobNodes:
         granted_s: When that gate was answered with a grant, None before.
         grow_gate: Id of the grow gate that waits for an answer, empty when none does.
         workers: Every worker granted in the current segment, by number.
+        driver: Id of the current segment's driver's node while it has not ended, else empty.
+        checkpoint: Id of the node of a try of its checkpoint step that has not begun to run, else empty.
         driver_ended: Whether the current segment's driver has ended.
         driver_ended_s: When, None before.
         started_s: First grant of any segment.
@@ -100,6 +105,8 @@ class JobNodes:
     granted_s: float | None = None
     grow_gate: str = ""
     workers: tuple[Granted, ...] = ()
+    driver: str = ""
+    checkpoint: str = ""
     driver_ended: bool = False
     driver_ended_s: float | None = None
     started_s: float | None = None
@@ -195,6 +202,8 @@ def _with_segment(job: JobNodes, segment: SegmentNodes) -> JobNodes:
         granted_s=_end_s(gate) if is_grant(gate) else None,
         grow_gate=next((one["id"] for one in grow_gates if _is_open(one)), ""),
         workers=_granted(answered, node_by_worker) if is_grant(gate) else (),
+        driver=next((node["id"] for node in segment.of("driver") if node.get("phase") not in NODE_ENDED), ""),
+        checkpoint=next((node["id"] for node in segment.of("checkpoint") if _waits_to_run(node)), ""),
         driver_ended=bool(driver_ends),
         driver_ended_s=max(driver_ends, default=None),
     )
@@ -262,11 +271,16 @@ def _failures(segments: Iterable[SegmentNodes]) -> tuple[WorkerFailure, ...]:
                 node=parameters(node).get("node") or "",
                 started_s=seconds(node.get("startedAt")) or 0.0,
                 ended_s=_end_s(node),
+                why=textwrap.shorten(node.get("message") or "", _WHY, placeholder=" ..."),
             )
             for node in segment.of("worker")
-            if node.get("phase") in ("Failed", "Error") and _end_s(node) < before_s
+            if node.get("phase") in ("Failed", "Error") and _end_s(node) <= before_s
         ]
     return tuple(sorted(found, key=lambda one: (one.ended_s, one.worker)))
+
+
+def _waits_to_run(node: Object) -> bool:
+    return node.get("type") == "Pod" and node.get("phase") == "Pending"
 
 
 def _is_open(gate: Object) -> bool:

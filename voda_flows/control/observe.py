@@ -24,6 +24,7 @@ from voda_flows.control.jobs import JobNodes, find_jobs
 from voda_flows.control.reports import DriverStatus, Reports
 from voda_flows.control.request import Limits
 from voda_flows.control.view import JobView, job_of, pods_of, requested
+from voda_flows.control.volumes import Claims
 from voda_flows.objects import Key, Object, key_of
 from voda_flows.store import ObjectStore
 
@@ -38,15 +39,22 @@ class StoreObserver:
         settings: Topology levels, limits, queues.
         reports: Asks the drivers.
         clock: Seconds since the epoch, going on evenly.
+        claims: Knows the claims that jobs name; None where nobody checks them, as in local mode, which has none.
     """
 
     def __init__(
-        self, store: ObjectStore, settings: Settings, reports: Reports, clock: Callable[[], float] = clock.now_s
+        self,
+        store: ObjectStore,
+        settings: Settings,
+        reports: Reports,
+        clock: Callable[[], float] = clock.now_s,
+        claims: Claims | None = None,
     ) -> None:
         self._store = store
         self._settings = settings
         self._reports = reports
         self._clock = clock
+        self._claims = claims
         self._written: dict[Key, Object] = {}
         self._parsed: dict[str, tuple[str, list[JobNodes]]] = {}
         self._views: dict[str, JobView] = {}
@@ -66,7 +74,11 @@ class StoreObserver:
         views = [pods_of(nodes, workflow, pods_by_key) for workflow, nodes in found]
         self._forget({pods.uid(workflow) for workflow in workflows})
         nodes, levels = self._all("Node"), self._settings.topology_levels
-        limits = Limits(settings=self._settings, gpus_by_type=gpus_by_type(cluster_of(nodes, OtherGpus(), levels)))
+        limits = Limits(
+            settings=self._settings,
+            gpus_by_type=gpus_by_type(cluster_of(nodes, OtherGpus(), levels)),
+            claim_fault=lambda namespace, name: self._claim_fault(namespace, name, len(nodes)),
+        )
         said = self._reports.pull(_asked_drivers(views))
         self._views = {view.id: self._judged(view, limits, said, now_s) for view in views}
         self._sightings.end_look(now_s)
@@ -92,6 +104,9 @@ class StoreObserver:
     def current(self, seen: Object) -> Object:
         """An object as it stands after our own writes since it was seen."""
         return _newer(seen, self._written.get(key_of(seen)))
+
+    def _claim_fault(self, namespace: str, name: str, num_nodes: int) -> str:
+        return self._claims.fault(namespace, name, num_nodes) if self._claims else ""
 
     def _all(self, kind: str) -> list[Object]:
         """Every object of a kind; where the store is behind our own write, that."""
@@ -134,11 +149,16 @@ class StoreObserver:
         failures = tuple(self._failure(job.id, failure, now_s) for failure in job.failures)
         if job.granted_s is None:
             return replace(job, failures=failures)
+        driver_ended_s = job.driver_ended_s and seen.since_s((*segment, "driver"), job.driver_ended_s, now_s)
+        checkpoint_s = job.checkpoint_s and seen.since_s((*segment, "checkpoint"), job.checkpoint_s, now_s)
+        is_over = job.phase is JobPhase.BETWEEN and driver_ended_s is not None
         return replace(
             job,
             failures=failures,
+            checkpoint_s=checkpoint_s,
+            stalled=is_over and now_s - (driver_ended_s or now_s) >= self._settings.start_limit_s,
             granted_s=seen.since_s(segment, job.granted_s, now_s),
-            driver_ended_s=job.driver_ended_s and seen.since_s((*segment, "driver"), job.driver_ended_s, now_s),
+            driver_ended_s=driver_ended_s,
             workers=tuple(
                 replace(
                     worker,

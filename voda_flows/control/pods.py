@@ -6,6 +6,7 @@ them, because a Workflow deleted and submitted again has the same name.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
@@ -13,6 +14,10 @@ from scheduler_core.model.job import WorkerPhase
 from voda_flows.objects import HOSTNAME_LABEL, POD_ENDED, WORKFLOW_LABEL, Object, num_gpus, phase_of, seconds
 
 ALLOCATION = "voda.dev/allocation"
+#: What a pod says of itself while nothing is wrong.
+_PREPARING = (None, "", "ContainerCreating", "PodInitializing")
+#: Characters of why a pod waits.
+_WHY = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -93,6 +98,23 @@ def worker_phase(pod: Object) -> WorkerPhase:
 def has_ended(pod: Object) -> bool:
     """Whether its processes are gone."""
     return phase_of(pod) in POD_ENDED
+
+
+def why_pending(pod: Object) -> str:
+    """Why a pod does not run yet, as its kubelet or the scheduler of pods says it; empty where nobody says anything."""
+    status = pod.get("status") or {}
+    if status.get("phase") not in (None, "", "Pending"):
+        return ""
+    rows = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
+    waits = [waiting for row in rows if (waiting := (row.get("state") or {}).get("waiting"))]
+    unbound = [
+        row
+        for row in status.get("conditions") or ()
+        if row.get("type") == "PodScheduled" and row.get("status") == "False"
+    ]
+    said = [row for row in [*waits, *unbound] if row.get("reason") not in _PREPARING]
+    words = f"{said[0].get('reason') or ''}: {said[0].get('message') or ''}" if said else status.get("message") or ""
+    return textwrap.shorten(words.strip(": "), _WHY, placeholder=" ...")
 
 
 def done_s(pod: Object) -> float | None:

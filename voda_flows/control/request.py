@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -36,6 +36,9 @@ _SMALLEST = {
     "retry-limit": 0,
     "restart-limit": 0,
 }
+#: What pods set aside, as Kubernetes writes amounts: 2, 0.5, 500m, 2Gi, 1e3.
+_AMOUNTS = ("cpu-per-worker", "memory-per-worker")
+_AMOUNT = re.compile(r"[0-9]{1,12}(\.[0-9]{1,9})?([mkMGTPE]|[KMGTPE]i|[eE][0-9]{1,2})?")
 _FAULTS, _SHOWN = 10, 400  # of a message: it ends up in the Workflow's status
 #: Parameters of the template and their defaults.
 DEFAULTS = {row.name: row.default for row in PARAMETERS}
@@ -56,10 +59,13 @@ class Limits:
     Attributes:
         settings: Priority classes and queues.
         gpus_by_type: All GPUs of the cluster by type; empty when not known.
+        claim_fault: Given a namespace and a claim's name, why that claim will not do; empty where it does or that is
+            not known.
     """
 
     settings: Settings
     gpus_by_type: Mapping[str, int] = field(default_factory=dict)
+    claim_fault: Callable[[str, str], str] = lambda _namespace, _name: ""
 
     @property
     def queues(self) -> Mapping[str, Queue]:
@@ -152,8 +158,10 @@ def check_request(asked: Asked, limits: Limits) -> None:
     Raises:
         InvalidValue: Naming the job and everything that is wrong with it; its path is the first wrong parameter's name.
     """
-    faults = [*_check_names(asked), *_check_numbers(asked), *_check_bounds(asked)]
+    faults = [*_check_names(asked), *_check_numbers(asked), *_check_amounts(asked), *_check_bounds(asked)]
     faults += [*_check_cluster(asked, limits), *_check_queue(asked, limits)]
+    if not faults and (said := limits.claim_fault(asked.namespace, asked.text("volume").strip())):
+        faults.append(Fault("volume", said))
     if faults:
         said = "; ".join(textwrap.shorten(fault.text, _SHOWN, placeholder=" ...") for fault in faults[:_FAULTS])
         raise InvalidValue(f"job {asked.workflow}/{asked.name}: {said}", path=faults[0].name)
@@ -184,6 +192,14 @@ def _check_numbers(asked: Asked) -> Iterator[Fault]:
         number = asked.number(name)
         if not asked.is_open(name) and (number is None or number < smallest):
             yield Fault(name, f"expected {name} to be a whole number >= {smallest}, got {asked.text(name)!r}")
+
+
+def _check_amounts(asked: Asked) -> Iterator[Fault]:
+    """An empty one is no default here: the template is given it as it is."""
+    for name in _AMOUNTS:
+        text = asked.parameters.get(name, DEFAULTS[name]) or ""
+        if "{{" not in text and not _AMOUNT.fullmatch(text):
+            yield Fault(name, f"expected {name} to be an amount such as 2, 500m or 4Gi, got {text!r}")
 
 
 def _check_bounds(asked: Asked) -> Iterator[Fault]:

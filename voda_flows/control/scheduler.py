@@ -23,7 +23,7 @@ from scheduler_core.cycle import run_cycle
 from scheduler_core.errors import Conflict, InvalidValue, VodaError
 from scheduler_core.model.decision import CycleResult
 from scheduler_core.model.params import Params
-from voda_flows.config import DEFAULT_NAMESPACE, NAMESPACE_VARIABLE, Settings
+from voda_flows.config import DEFAULT_NAMESPACE, Settings, scheduler_namespace
 from voda_flows.control.decider import ProcessDecider
 from voda_flows.control.enforce import StoreEnforcer
 from voda_flows.control.lease import POD, Lease
@@ -33,9 +33,10 @@ from voda_flows.control.records import Records, records_folder
 from voda_flows.control.reports import Reports
 from voda_flows.control.settings import SettingsSource
 from voda_flows.control.targets import StoredTarget
+from voda_flows.control.volumes import Claims
 from voda_flows.control.why import Why
 from voda_flows.store import ObjectStore
-from voda_flows.worlds import open_store
+from voda_flows.worlds import is_cluster, open_store
 
 log = logging.getLogger(__name__)
 
@@ -72,12 +73,14 @@ class Place:
         identity: Who it is, for the Lease.
         records: Folder for records, None for none.
         metrics: File for metrics, None for none.
+        has_claims: Whether jobs' volumes are claims that can be looked at: on a cluster, not in local mode.
     """
 
     namespace: str = DEFAULT_NAMESPACE
     identity: str
     records: Path | None = None
     metrics: Path | None = None
+    has_claims: bool = False
 
 
 class Scheduler:
@@ -217,7 +220,8 @@ class Scheduler:
 
     def _wire(self, settings: Settings) -> _Parts:
         self._decider.limit_s = settings.policy_limit_s
-        observer = StoreObserver(self._store, settings, self._reports)
+        claims = Claims(self._store) if self._place.has_claims else None
+        observer = StoreObserver(self._store, settings, self._reports, claims=claims)
         why = Why(observer.name_of)
         return _Parts(
             observer=observer,
@@ -296,10 +300,11 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         life_s = 0.0 if options.once else end_before_tick(time.time(), lifetime_s(options.life))
         place = Place(
-            namespace=os.environ.get(NAMESPACE_VARIABLE) or DEFAULT_NAMESPACE,
+            namespace=scheduler_namespace(),
             identity=identity,
             records=records_folder(os.environ),
             metrics=metrics_file(os.environ),
+            has_claims=is_cluster(),
         )
         scheduler = Scheduler(open_store(), place)
         try:

@@ -73,6 +73,8 @@ def failing_workers(job: Job, now_s: float, start_limit_s: float) -> list[str]:
     )
     more = f", and {len(failures) - _NAMED} before" if len(failures) > _NAMED else ""
     said = [f"Workers failed soon after they were started: {named}{more}; see: voda logs."]
+    if failures[-1].why:
+        said.append(f"What is known of {failures[-1].worker}: {failures[-1].why}.")
     wait_s = grows_from_s(job, now_s, start_limit_s) - now_s
     if job.phase is JobPhase.RUNNING and wait_s > 0:
         times = failed_growths(job, now_s, start_limit_s)

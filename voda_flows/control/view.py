@@ -36,6 +36,7 @@ class JobView:
         driver: Its segment's driver pod, None where there is none.
         document: The allocation document written for that very pod, None before the first.
         pod_by_worker: Its segment's worker pods by worker id.
+        checkpoint: The pod of its checkpoint step, None where there is none.
         job: The core's value; None where its request is refused.
         refusal: Why it is refused, empty otherwise.
     """
@@ -45,6 +46,7 @@ class JobView:
     driver: Object | None = None
     document: AllocationDocument | None = None
     pod_by_worker: Mapping[str, Object] = field(default_factory=dict)
+    checkpoint: Object | None = None
     job: Job | None = None
     refusal: str = ""
 
@@ -72,6 +74,7 @@ def pods_of(nodes: JobNodes, workflow: Object, pods_by_key: Mapping[PodKey, list
         driver=driver,
         document=_document(nodes, driver),
         pod_by_worker={worker_id: pod for worker_id, pod in found.items() if pod is not None},
+        checkpoint=pods.newest(pods_by_key, _key(nodes, "checkpoint"), nodes.asked.workflow_uid),
     )
 
 
@@ -117,6 +120,8 @@ def job_of(view: JobView, spec: JobSpec, status: DriverStatus, *, now_s: float, 
         started_s=nodes.started_s,
         granted_s=nodes.granted_s,
         driver_ended_s=nodes.driver_ended_s,
+        driver_waits=bool(nodes.driver) and not (view.driver and pods.is_running(view.driver)),
+        checkpoint_s=_waits_since_s(view),
         attained_gpu_s=sum(
             row.gpus * max(0.0, (now_s if row.end_s is None else row.end_s) - row.start_s) for row in nodes.spent
         ),
@@ -129,6 +134,14 @@ def job_of(view: JobView, spec: JobSpec, status: DriverStatus, *, now_s: float, 
         ),
         message=nodes.message,
     )
+
+
+def _waits_since_s(view: JobView) -> float:
+    """Since when the pod of the checkpoint step waits to run, 0 where none does."""
+    pod = view.checkpoint
+    if not view.nodes.checkpoint or pod is None or pods.worker_phase(pod) is not WorkerPhase.PENDING:
+        return 0.0
+    return seconds(pod["metadata"].get("creationTimestamp")) or 0.0
 
 
 def _key(nodes: JobNodes, role: str, worker: str = "") -> PodKey:

@@ -38,7 +38,7 @@ _RESOURCES: Mapping[str, Resource] = {
         Resource(kind="RoleBinding", plural="rolebindings", group=_RBAC),
         resource_of("ConfigMap"),
         Resource(kind="PersistentVolume", plural="persistentvolumes"),
-        Resource(kind="PersistentVolumeClaim", plural="persistentvolumeclaims"),
+        resource_of("PersistentVolumeClaim"),
         Resource(kind="NetworkPolicy", plural="networkpolicies", group="networking.k8s.io"),
         Resource(kind="PodDisruptionBudget", plural="poddisruptionbudgets", group="policy"),
         resource_of("WorkflowTemplate"),
@@ -115,9 +115,9 @@ def apply(api: Api, documents: Iterable[Object], manner: Manner) -> Iterator[App
     made = {document["metadata"]["name"] for document in wanted if document["kind"] == "Namespace"}
     there = _namespaces(api)
     _check_needs(api, wanted, made | there)
-    before = _before(api, wanted)
+    before = installed(api, wanted)
     for document in wanted:
-        key = _key(document)
+        key = document_key(document)
         if manner.is_trial and key.namespace and key.namespace not in there:
             yield Applied(key=key, what="not checked")
         else:
@@ -134,7 +134,7 @@ def start_scheduler(api: Api, documents: Iterable[Object]) -> str | None:
     Returns:
         The run's name, None where one goes on.
     """
-    (cron,) = [_key(document) for document in documents if document["kind"] == "CronWorkflow"]
+    (cron,) = [document_key(document) for document in documents if document["kind"] == "CronWorkflow"]
     store = KubeStore(api, Scope(namespaces=(cron.namespace,)))
     runs = store.list("Workflow", cron.namespace, {CRON_LABEL: cron.name})
     if any(phase_of(run) not in WORKFLOW_ENDED for run in runs):
@@ -143,8 +143,22 @@ def start_scheduler(api: Api, documents: Iterable[Object]) -> str | None:
     return str(run["metadata"]["name"])
 
 
+def installed(api: Api, documents: Iterable[Object]) -> dict[Key, Object]:
+    """What is there of an earlier installation, by key: what bears its label in the places of these documents."""
+    places = dict.fromkeys((document["kind"], document_key(document).namespace) for document in documents)
+    found = [body for kind, place in places for body in api.list(_RESOURCES[kind], place, LABELS).items]
+    return {document_key(body): body for body in found}
+
+
+def document_key(document: Object) -> Key:
+    """The place of a document of any kind that an installation has."""
+    metadata = document["metadata"]
+    namespace = "" if document["kind"] in CLUSTER_WIDE else metadata.get("namespace") or "default"
+    return Key(document["kind"], namespace, metadata["name"])
+
+
 def _apply_one(api: Api, document: Object, manner: Manner, before: Object | None) -> str:
-    key, resource = _key(document), resource_for(document["kind"])
+    key, resource = document_key(document), resource_for(document["kind"])
     try:
         answer = api.apply(resource, key, json_text(key, document), manner.query)
     except Conflict as theirs:
@@ -162,25 +176,12 @@ def _check_needs(api: Api, documents: list[Object], namespaces: set[str]) -> Non
     """Whether the cluster has what the documents do not bring."""
     for kind in ("WorkflowTemplate", "CronWorkflow"):
         api.list(resource_of(kind), "")
-    for name in sorted({_key(document).namespace for document in documents} - namespaces - {""}):
+    for name in sorted({document_key(document).namespace for document in documents} - namespaces - {""}):
         raise NotFound(f"namespace {name!r}: expected it to exist, it does not; `kubectl create namespace {name}`")
 
 
 def _namespaces(api: Api) -> set[str]:
     return {body["metadata"]["name"] for body in api.list(_RESOURCES["Namespace"], "").items}
-
-
-def _before(api: Api, documents: list[Object]) -> dict[Key, Object]:
-    """What is there of an earlier installation."""
-    places = dict.fromkeys((document["kind"], _key(document).namespace) for document in documents)
-    found = [body for kind, place in places for body in api.list(_RESOURCES[kind], place, LABELS).items]
-    return {_key(body): body for body in found}
-
-
-def _key(document: Object) -> Key:
-    metadata = document["metadata"]
-    namespace = "" if document["kind"] in CLUSTER_WIDE else metadata.get("namespace") or "default"
-    return Key(document["kind"], namespace, metadata["name"])
 
 
 def _content(body: Object) -> Object:

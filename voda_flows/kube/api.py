@@ -107,13 +107,13 @@ class Api:
         asked = Asked(verb="get" if key.name else "list", resource=resource, key=key)
         return self._read(Request(path=path, query=query), asked, self._attempts(asked))
 
-    def ask_once(self, path: str) -> Answer:
-        """The answer at a path, whatever it is, in one try.
+    def ask_once(self, path: str, limit_s: float) -> Answer:
+        """The answer at a path, whatever it is, in one try of so many seconds.
 
         Raises:
             NotSent, AnswerLost: As a transport.
         """
-        return self._transport.send(Request(path=path))
+        return self._transport.send(Request(path=path, limit_s=limit_s))
 
     def follow(self, resource: Resource, key: Key, path: str, query: Mapping[str, str]) -> Stream:
         """As ``ask``, of an answer that goes on; one try.
@@ -220,19 +220,20 @@ class Api:
         request = Request(method="PUT", path=asked.resource.path(key), body=text)
         return self._write(request, asked, self._if(asked, lambda found: _holds(found, text)))
 
-    def delete(self, key: Key, text: str, uid: str) -> Answer:
+    def delete(self, key: Key, text: str, uid: str, resource: Resource | None = None) -> Answer:
         """Delete the object of that uid.
 
         Args:
             key: Where it is.
             text: DeleteOptions, guarded by the uid.
             uid: The uid.
+            resource: Of what kind, where it is none that a store has.
 
         Raises:
             NotFound: There is none of that name.
             Conflict: A guard does not hold.
         """
-        asked = Asked(verb="delete", resource=resource_of(key.kind), key=key)
+        asked = Asked(verb="delete", resource=resource or resource_of(key.kind), key=key)
         request = Request(method="DELETE", path=asked.resource.path(key), body=text)
 
         def is_done(attempts: Attempts) -> Answer | None:

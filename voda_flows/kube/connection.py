@@ -160,6 +160,10 @@ class HttpTransport:
             if any(isinstance(one, ssl.SSLCertVerificationError) for one in (*wrong.args, wrong.__cause__)):
                 raise self._untrusted(wrong) from wrong
             raise AnswerLost(_words(wrong)) from wrong  # cut off, perhaps after it was sent
+        except (
+            fault.ReadTimeoutError
+        ) as silent:  # one of the errors of pools, whose others come before anything is sent
+            raise AnswerLost(_words(silent)) from silent
         except (fault.NewConnectionError, fault.ConnectTimeoutError, fault.ProxyError, fault.PoolError) as refused:
             raise NotSent(_words(refused)) from refused
         except (fault.HTTPError, OSError) as lost:

@@ -96,7 +96,7 @@ class LiveStore:
         return self._store.wait(since, timeout_s)
 
     def ask_pod(self, key: tuple[str, str], port: int, path: str) -> Object | None:
-        """See ``report.drivers.PodProxy``."""
+        """See ``KubeStore.ask_pod``."""
         return self._store.ask_pod(key, port, path)
 
     def close(self) -> None:

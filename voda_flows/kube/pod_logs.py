@@ -123,7 +123,7 @@ class WholeLog:
         except VodaError as wrong:  # its node is lost, or its log is
             self._remarks.append(f"{self._place.key.name}: its output cannot be read: {wrong}")
             return []
-        return [_line(text) for text in answer.body.split(b"\n") if text]
+        return [timed_line(text) for text in answer.body.split(b"\n") if text]
 
 
 class FollowedLog:
@@ -186,11 +186,11 @@ class FollowedLog:
         if not text or (self._last and stamp <= self._last and seconds(stamp) is not None):
             return
         self._last = stamp if seconds(stamp) is not None else self._last
-        self._new.append(_line(text))
+        self._new.append(timed_line(text))
 
 
-def _line(text: bytes) -> Line:
-    """A line with the time that stands before it."""
+def timed_line(text: bytes) -> Line:
+    """A line with the time that stands before it, as the API server puts it there."""
     stamp, _, rest = text.decode(errors="replace").partition(" ")
     at_s = seconds(stamp)
     if at_s is None:

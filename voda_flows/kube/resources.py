@@ -64,6 +64,7 @@ _RESOURCES: Mapping[str, Resource] = {
         Resource(kind="Node", plural="nodes"),
         Resource(kind="ConfigMap", plural="configmaps"),
         Resource(kind="Secret", plural="secrets"),
+        Resource(kind="PersistentVolumeClaim", plural="persistentvolumeclaims"),
         Resource(kind="Lease", plural="leases", group="coordination.k8s.io"),
     )
 }

@@ -17,7 +17,7 @@ from http import HTTPStatus
 from typing import Final
 
 from scheduler_core.errors import Forbidden, NotFound, VodaError
-from voda_flows.config import DEFAULT_NAMESPACE, NAMESPACE_VARIABLE
+from voda_flows.config import NAMESPACE_VARIABLE, scheduler_namespace
 from voda_flows.kube.api import Api
 from voda_flows.kube.cluster import Cluster
 from voda_flows.kube.connection import connect, namespace_of
@@ -29,6 +29,7 @@ from voda_flows.kube.transport import AnswerLost, NotSent
 from voda_flows.kube.usage import MetricsMeter
 from voda_flows.objects import Key, Object, key_of, seconds
 from voda_flows.store import json_text
+from voda_flows.workflows.parameters import DRIVER_PORT
 
 LEASE: Final = "voda-scheduler"
 #: A holder renews its Lease every few seconds; one run of the scheduler follows another within half a minute.
@@ -37,7 +38,6 @@ _SILENT_S: Final = 60.0
 _UNSEEN_S: Final = 30.0
 #: A note stays true for so long, for those who ask at every look.
 _NOTE_S: Final = 5.0
-_DRIVER_PORT: Final = 7071
 _PHASE: Final = "workflows.argoproj.io/phase"
 
 
@@ -48,8 +48,7 @@ def open_kube_world(
     chosen = cluster or Cluster()
     api = Api(connect(chosen, environment))
     own = namespace_of(chosen, environment)
-    scheduler = environment.get(NAMESPACE_VARIABLE) or DEFAULT_NAMESPACE
-    return KubeWorld(api, own, scheduler, namespace=own if namespace == "" else namespace)
+    return KubeWorld(api, own, scheduler_namespace(environment), namespace=own if namespace == "" else namespace)
 
 
 class KubeWorld:
@@ -109,12 +108,12 @@ class KubeWorld:
         self._meters.append(MetricsMeter(self._api, ""))
         return self._meters[-1]
 
-    def fetch(self, address: str, path: str, limit_s: float) -> bytes:  # noqa: ARG002 - the transport has its own
+    def fetch(self, address: str, path: str, limit_s: float) -> bytes:
         """See ``World.fetch``: through the API server, since pods' addresses lead nowhere from outside."""
         key = self._driver_at(address)
-        place = f"{resource_of('Pod').collection(key.namespace)}/{key.name}:{_DRIVER_PORT}/proxy{path}"
+        place = f"{resource_of('Pod').collection(key.namespace)}/{key.name}:{DRIVER_PORT}/proxy{path}"
         try:
-            answer = self._api.ask_once(place)
+            answer = self._api.ask_once(place, limit_s)
         except (NotSent, AnswerLost) as lost:
             raise OSError(str(lost)) from lost
         if answer.status == HTTPStatus.FORBIDDEN:

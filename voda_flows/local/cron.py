@@ -97,7 +97,7 @@ def cron_step(cron: Object, children: Sequence[Object], now: datetime) -> CronSt
     policy = spec.get("concurrencyPolicy") or "Allow"
     if tick and policy == "Forbid" and (active or _was_kept_back(spec, children, tick, now)):
         tick = None
-    status: Object = {"active": [_reference(other) for other in active]}
+    status: Object = {"active": [reference(other) for other in active]}
     scheduled = None
     if tick:
         scheduled = tick + timedelta(seconds=count.times) if count.until and tick <= count.until else tick
@@ -105,6 +105,8 @@ def cron_step(cron: Object, children: Sequence[Object], now: datetime) -> CronSt
         status["lastScheduledTime"] = format_time(scheduled)
     elif said := (cron.get("status") or {}).get("lastScheduledTime"):
         status["lastScheduledTime"] = said
+    if "lastScheduledTime" in status:
+        status |= {"phase": "Active", **_counts(cron, children)}
     if count.until:
         status["clockTurnedBack"] = count.shown()
     return CronStep(
@@ -158,6 +160,7 @@ def workflow_from_cron(cron: Object, scheduled: datetime) -> Object:
                     "name": metadata["name"],
                     "uid": metadata["uid"],
                     "controller": True,
+                    "blockOwnerDeletion": True,
                 }
             ],
         },
@@ -289,7 +292,17 @@ def _beyond_history(spec: Object, children: Sequence[Object]) -> list[str]:
     return beyond
 
 
-def _reference(child: Object) -> Object:
+def _counts(cron: Object, children: Sequence[Object]) -> dict[str, int]:
+    """How many children ended well and badly: those that stood in the status as active and have ended are new."""
+    status: Object = cron.get("status") or {}
+    were_active = {each["uid"] for each in status.get("active") or ()}
+    ends = [phase_of(child) for child in children if child["metadata"]["uid"] in were_active]
+    succeeded = int(status.get("succeeded", 0)) + ends.count("Succeeded")
+    return {"succeeded": succeeded, "failed": int(status.get("failed", 0)) + ends.count("Failed") + ends.count("Error")}
+
+
+def reference(child: Object) -> Object:
+    """A child as its cron workflow's status names it."""
     metadata = child["metadata"]
     return {
         "apiVersion": "argoproj.io/v1alpha1",

@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import datetime
 
 from scheduler_core.errors import Conflict, InvalidValue, NotFound
-from voda_flows.local.cron import USED, CronStep, cron_step, used_schedules
+from voda_flows.local.cron import USED, CronStep, cron_step, reference, used_schedules
 from voda_flows.local.store import LocalStore
 from voda_flows.objects import CRON_LABEL, Key, Object
 
@@ -51,12 +51,13 @@ class Crons:
         for name in step.delete:
             with suppress(NotFound):
                 self.store.delete("Workflow", key.namespace, name)
+        active = list(step.status["active"])
         if step.create is not None:
             with suppress(Conflict):  # one that exists was started by somebody for this very time
-                self.store.create(step.create)
+                active.append(reference(self.store.create(step.create)))
                 log.info("cron=%s/%s start workflow=%s", key.namespace, key.name, step.create["metadata"]["name"])
             self._note_schedules(key, cron)
-        self._record(key, {"clockTurnedBack": None, **step.status, "conditions": None})
+        self._record(key, {"clockTurnedBack": None, **step.status, "active": active, "conditions": None})
 
     def _note_schedules(self, key: Key, cron: Object) -> None:
         """Note with which schedules it ran, as Argo does: ticks of others were not missed."""

@@ -22,7 +22,16 @@ from voda_flows.local.nodes import Binding, bind, devices_of, held_slots, node_o
 from voda_flows.local.pods import Pods, choose_address
 from voda_flows.local.store import LocalStore
 from voda_flows.local.trouble import is_trouble
-from voda_flows.objects import POD_ENDED, WORKFLOW_LABEL, Key, Object, format_time, key_of, phase_of
+from voda_flows.objects import (
+    COMPLETED_LABEL,
+    POD_ENDED,
+    WORKFLOW_LABEL,
+    Key,
+    Object,
+    format_time,
+    key_of,
+    phase_of,
+)
 
 END = "voda.dev/end"
 """Annotation of a pod whose processes are to end while the pod itself stays."""
@@ -182,11 +191,14 @@ class Kubelet:
         """Write what happened to a pod; one that is not the same any more is looked at in the next round."""
         key = key_of(pod)
         metadata = {**(patch.get("metadata") or {}), "uid": pod["metadata"]["uid"]}
+        phase = (patch.get("status") or {}).get("phase")
+        if phase in POD_ENDED and WORKFLOW_LABEL in (pod["metadata"].get("labels") or {}):
+            metadata["labels"] = {**(metadata.get("labels") or {}), COMPLETED_LABEL: "true"}
         try:
             new = self.store.merge_patch(*key, {**patch, "metadata": metadata})
         except (Conflict, NotFound):
             return
-        if (phase := (patch.get("status") or {}).get("phase")) is not None:
+        if phase is not None:
             log.info("pod=%s/%s phase=%s %s", key.namespace, key.name, phase, new["status"].get("message") or "")
         if phase in POD_ENDED:
             self.pods.rest(pod["metadata"]["uid"])

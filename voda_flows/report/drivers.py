@@ -7,7 +7,6 @@ account may not use the proxy, the network does not lead there) is old news: it 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, Protocol, runtime_checkable
 
 from voda_flows.objects import Object
@@ -76,6 +75,8 @@ def _asked(pods: PodProxy, lives: Sequence[JobLife], path: str) -> list[tuple[Jo
     """What each driver answers."""
     if not lives:
         return []
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - local mode lists without it
+
     with ThreadPoolExecutor(min(len(lives), _MAX_ASKED_AT_ONCE), thread_name_prefix="drivers") as asking:
         answers = asking.map(lambda life: pods.ask_pod((life.namespace, _driver(life)), DRIVER_PORT, path), lives)
         return list(zip(lives, answers, strict=True))

@@ -7,9 +7,10 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from scheduler_core.errors import NotFound
+from scheduler_core.errors import Forbidden, NotFound
 from voda_flows.objects import Object
 from voda_flows.store import ObjectStore
+from voda_flows.world import NotGiven
 
 HISTORY_MAP: Final = "voda-history"
 ROWS: Final = "rows"
@@ -23,11 +24,11 @@ def history(store: ObjectStore, namespace: str) -> tuple[Object, ...]:
         namespace: The scheduler's own.
 
     Returns:
-        None before the scheduler has run, or where somebody else wrote what cannot be read.
+        None before the scheduler has run, where one may not read it, or where somebody else wrote what cannot be read.
     """
     try:
         rows = json.loads((store.get("ConfigMap", namespace, HISTORY_MAP).get("data") or {}).get(ROWS) or "[]")
-    except (NotFound, ValueError):
+    except (NotFound, Forbidden, NotGiven, ValueError):
         return ()
     return tuple(row for row in rows if isinstance(row, dict)) if isinstance(rows, list) else ()
 
@@ -68,6 +69,7 @@ def deed(action: Object) -> str:
         "Publish": f"trains on {len(action.get('worker_ids') or ())}",
         "Stop": f"stops at a checkpoint ({action.get('reason', '')})",
         "Evict": f"loses {action.get('worker_id', '')} ({action.get('reason', '')})",
+        "Abandon": f"gives up its {action.get('role', '')} ({action.get('reason', '')})",
         "Refuse": f"is refused: {action.get('reason', '')}",
     }
     return said.get(str(action.get("action")), "")

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from scheduler_core.errors import InvalidValue, NotFound
-from voda_flows.config import DEFAULT_NAMESPACE, near_miss
+from voda_flows.config import near_miss, scheduler_namespace
 from voda_flows.objects import CRON_LABEL, WORKFLOW_ENDED, WORKFLOW_LABEL, Object, seconds
 from voda_flows.report import settled
 from voda_flows.report.lives import JobLife, epochs_of, lives
@@ -128,8 +128,8 @@ def _is_shown(workflow: Object, namespace: str | None, labels: Selector) -> bool
     """Whether a Workflow is among those that people mean by all of them."""
     meta = workflow["metadata"]
     own = meta.get("labels") or {}
-    is_scheduler = meta["namespace"] == DEFAULT_NAMESPACE and CRON_LABEL in own
-    return (namespace == DEFAULT_NAMESPACE or not is_scheduler) and labels.fits(own)
+    is_scheduler = meta["namespace"] == scheduler_namespace() and CRON_LABEL in own
+    return (namespace == scheduler_namespace() or not is_scheduler) and labels.fits(own)
 
 
 def _place(workflow: Object) -> tuple[str, str]:

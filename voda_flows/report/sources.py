@@ -18,7 +18,6 @@ from voda_flows.report.drivers import PodProxy
 from voda_flows.report.files import SegmentFiles, job_folder, read_ends, read_files
 from voda_flows.report.lives import JobLife
 from voda_flows.report.recorded import recorded
-from voda_flows.runtime.segment_record import told_by
 from voda_flows.store import ObjectStore
 
 #: The scheduler's records in the folder of the local state.
@@ -107,6 +106,8 @@ class Workflows:
 
 def _told(life: JobLife) -> dict[int, SegmentFiles]:
     """What a job's checkpoint steps told of their segments."""
+    from voda_flows.runtime.segment_record import told_by  # noqa: PLC0415 - local mode reads files
+
     found = {}
     for segment in life.segments:
         told = told_by(segment.record)

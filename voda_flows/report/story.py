@@ -161,13 +161,14 @@ def _told(name: str, mine: Sequence[Object]) -> Iterator[Event]:
     """What only the scheduler knows: workers that it gave up, and requests that it refused."""
     for row in mine:
         for action in row.get("actions") or ():
-            if action.get("job") != name or action.get("action") not in ("Evict", "Refuse"):
+            if action.get("job") != name or action.get("action") not in ("Evict", "Abandon", "Refuse"):
                 continue
-            evicted = action["action"] == "Evict"
+            refused = action["action"] == "Refuse"
+            who = action.get("role") or f"worker {action.get('worker_id', '')}"
             yield Event(
                 at_s=row["time_s"],
-                kind="evict" if evicted else "refuse",
+                kind="refuse" if refused else "evict",
                 segment=int(action.get("segment") or 0),
-                text=f"worker {action.get('worker_id', '')} is given up" if evicted else "refused at its gate",
+                text="refused at its gate" if refused else f"{who} is given up",
                 reason=str(action.get("reason") or ""),
             )

@@ -17,6 +17,7 @@ from voda_flows.control.settings import settings
 from voda_flows.local.up import shipped_templates
 from voda_flows.objects import Key, Object, key_of
 from voda_flows.store import ObjectStore
+from voda_flows.world import NotGiven
 from voda_flows.world import World as Surroundings
 
 
@@ -25,13 +26,13 @@ class World:
     """A world to submit to.
 
     Attributes:
-        limits: What a job may ask for.
+        limits: What a job may ask for; None where the settings are not to be had, and the gate will say.
         find: An object by its key, or None.
         templates: Gives every WorkflowTemplate's (namespace, name), for suggestions.
         attempt: Asks a cluster whether it would take a document; None for local mode, which has rules of its own.
     """
 
-    limits: Limits
+    limits: Limits | None
     find: Callable[[Key], Object | None]
     templates: Callable[[], Sequence[tuple[str, str]]]
     attempt: Callable[[Object], None] | None = None
@@ -44,7 +45,7 @@ def world_of(there: Surroundings) -> World:
         InvalidValue: Its settings are none.
         Forbidden: One may not read its settings.
     """
-    store, chosen = there.store, settings(there.whole, there.scheduler_namespace)
+    store = there.store
 
     def find(key: Key) -> Object | None:
         try:
@@ -53,14 +54,31 @@ def world_of(there: Surroundings) -> World:
             return None
 
     def templates() -> list[tuple[str, str]]:
-        return [(key.namespace, key.name) for key in map(key_of, store.list("WorkflowTemplate"))]
+        return [(key.namespace, key.name) for key in map(key_of, _listed(store))]
 
     return World(
-        limits=Limits(settings=chosen, gpus_by_type=_gpus(there.whole, chosen)),
+        limits=_limits(there),
         find=find,
         templates=templates,
         attempt=None if there.home is not None else there.check,
     )
+
+
+def _listed(store: ObjectStore) -> list[Object]:
+    """The WorkflowTemplates that one may see."""
+    try:
+        return store.list("WorkflowTemplate")
+    except (Forbidden, NotGiven):
+        return []
+
+
+def _limits(there: Surroundings) -> Limits | None:
+    """What a job may ask for there."""
+    try:
+        chosen = settings(there.whole, there.scheduler_namespace)
+    except NotGiven:
+        return None
+    return Limits(settings=chosen, gpus_by_type=_gpus(there.whole, chosen))
 
 
 def _gpus(store: ObjectStore, chosen: Settings) -> Mapping[str, int]:

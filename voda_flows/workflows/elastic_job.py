@@ -23,6 +23,7 @@ from hera.workflows import (
     ExistingVolume,
     FieldEnv,
     Parameter,
+    Resources,
     RetryStrategy,
     SecretVolume,
     Step,
@@ -31,6 +32,7 @@ from hera.workflows import (
     WorkflowTemplate,
 )
 from hera.workflows import models as m
+from hera.workflows.protocol import Templatable
 
 from voda_flows.workflows.described import described
 from voda_flows.workflows.parameters import JOB_ENTRYPOINT, JOB_TEMPLATE, PARAMETERS, POD_PARAMETERS
@@ -71,7 +73,10 @@ CALLED = {
     "checkpoint": "checkpoint-{{inputs.parameters.segment}}",
 }
 
-_WORKER_INPUTS = ("segment", "image", "volume", "job-name", "service-account", "workdir", "command", "warm")
+_WORKER_INPUTS = (
+    *("segment", "image", "volume", "job-name", "service-account", "workdir", "command", "warm"),
+    *("cpu-per-worker", "memory-per-worker"),
+)
 #: What the scheduler says of each worker that it grants.
 _GRANTED = ("id", "node", "gpus", "shown")
 _DRIVER_INPUTS = (
@@ -160,11 +165,18 @@ def _key() -> SecretVolume:
     )
 
 
-def _node_loss_tolerations() -> list[m.Toleration]:
+def _small() -> Resources:
+    """What driver and checkpoint step need: they talk and count, and the first reads a file at a time."""
+    return Resources(cpu_request="100m", memory_request="256Mi")
+
+
+def _tolerations() -> list[m.Toleration]:
+    """A lost node is not waited for, and GPU nodes take all pods of a job: a cluster may have no others."""
     keys = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
-    return [
+    node_loss = [
         m.Toleration(key=key, operator="Exists", effect="NoExecute", toleration_seconds=NODE_LOSS_S) for key in keys
     ]
+    return [*node_loss, m.Toleration(key="nvidia.com/gpu", operator="Exists")]
 
 
 def _asked() -> list[Parameter]:
@@ -282,7 +294,15 @@ def _worker() -> Container:
     place = {
         "nodeSelector": {"kubernetes.io/hostname": _input("node")},
         "terminationGracePeriodSeconds": GRACE_S,
-        "containers": [{"name": "main", "resources": {"limits": {"nvidia.com/gpu": _input("gpus")}}}],
+        "containers": [
+            {
+                "name": "main",
+                "resources": {
+                    "limits": {"nvidia.com/gpu": _input("gpus")},
+                    "requests": {"cpu": _input("cpu-per-worker"), "memory": _input("memory-per-worker")},
+                },
+            }
+        ],
     }
     return Container(
         name="worker",
@@ -303,7 +323,7 @@ def _worker() -> Container:
         readiness_probe=m.Probe(
             tcp_socket=m.TCPSocketAction(port=m.IntOrString(AGENT_PORT)), period_seconds=1, failure_threshold=3
         ),
-        tolerations=[*_node_loss_tolerations(), m.Toleration(key="nvidia.com/gpu", operator="Exists")],
+        tolerations=_tolerations(),
         pod_spec_patch=json.dumps(place),
     )
 
@@ -330,7 +350,8 @@ def _driver() -> Container:
             Env(name="VODA_RESTART_LIMIT", value=_input("restart-limit")),
         ],
         volumes=[_claim(), _key(), DownwardAPIVolume(name="podinfo", items=[document], mount_path="/podinfo")],
-        tolerations=_node_loss_tolerations(),
+        tolerations=_tolerations(),
+        resources=_small(),
         pod_spec_patch=json.dumps({"terminationGracePeriodSeconds": GRACE_S}),
     )
 
@@ -356,20 +377,23 @@ def _checkpoint() -> Container:
             Env(name="VODA_OUTPUTS", value=" ".join(f"{name}={path}" for name, path in files.items())),
         ],
         volumes=[_claim()],
-        tolerations=_node_loss_tolerations(),
+        tolerations=_tolerations(),
+        resources=_small(),
         retry_strategy=RetryStrategy(
             limit=str(CHECKPOINT_TRIES), retry_policy="Always", expression="lastRetry.exitCode != '1'"
         ),
     )
 
 
-def _called(templates: list[Steps | Suspend | Container]) -> list[m.Template]:
+def _called(*templates: Steps | Suspend | Container) -> list[m.Template | Templatable]:
     """The templates with what their nodes are called: an annotation of the template, for which Hera has no argument."""
-    built = WorkflowTemplate(name=JOB_TEMPLATE, templates=templates).build().spec.templates or []
+    whole = WorkflowTemplate(name=JOB_TEMPLATE, templates=list(templates)).build()
+    assert isinstance(whole, m.WorkflowTemplate)
+    built = whole.spec.templates or []
     for template in built:
         if template.name in CALLED:
             template.annotations = {"workflows.argoproj.io/display-name": CALLED[template.name]}
-    return built
+    return list(built)
 
 
 w = WorkflowTemplate(
@@ -378,5 +402,5 @@ w = WorkflowTemplate(
     annotations=described(DESCRIPTION),
     entrypoint=JOB_ENTRYPOINT,
     arguments=_shown(),
-    templates=_called([_job(), _segment(), _train(), _grow(), *_gates(), _worker(), _driver(), _checkpoint()]),
+    templates=_called(_job(), _segment(), _train(), _grow(), *_gates(), _worker(), _driver(), _checkpoint()),
 )

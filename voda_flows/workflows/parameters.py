@@ -46,6 +46,15 @@ PARAMETERS: tuple[JobParameter, ...] = (
     JobParameter(name="min-gpus", default="1", description="Fewest GPUs it can train on."),
     JobParameter(name="max-gpus", default="1", description="Most GPUs it can use; equal to min-gpus: a rigid job."),
     JobParameter(name="gpus-per-worker", default="1", description="GPUs of each worker pod; one rank per GPU."),
+    JobParameter(
+        name="cpu-per-worker",
+        default="1",
+        for_pods=True,
+        description="Processors set aside for each worker, e.g. 500m.",
+    ),
+    JobParameter(
+        name="memory-per-worker", default="2Gi", for_pods=True, description="Memory set aside for each worker."
+    ),
     JobParameter(name="gpu-type", default="", description="GPU product it must run on; empty for any."),
     JobParameter(name="queue", default="default", description="Queue it is submitted to."),
     JobParameter(name="priority", default="normal", description="Priority class (low, normal, high) or a number."),

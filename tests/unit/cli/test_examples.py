@@ -23,9 +23,11 @@ from voda_flows.objects import POD_ENDED, WORKFLOW_ENDED, Key, Object
 ROOT = Path(__file__).resolve().parents[3]
 #: They start processes, or need a cluster: run by tests/e2e/test_command_line.py, tests/e2e/test_demo.py and
 #: tests/contract/test_install.py, only read here.
-STARTING = ("up", "down", "demo", "install")
+STARTING = ("up", "down", "demo", "install", "uninstall")
 #: It ends with Ctrl-C: run by test_terminal.py.
 ENDLESS = ("voda watch",)
+#: Options that name a cluster; tests/cluster/test_command_line.py runs every subcommand on one.
+ELSEWHERE = ("--context", "--kubeconfig", "--argo-server")
 #: Words of a command line that stays until jobs have ended.
 STAYING = {"wait", "watch", "--wait", "--watch", "-f"}
 
@@ -138,9 +140,12 @@ def clear(world: World) -> None:
         world.store.remove(Key("Workflow", "default", meta["name"]), uid=meta["uid"])
 
 
-@pytest.mark.parametrize(
-    "example", [line for line in examples() if line.split()[1] not in STARTING and line not in ENDLESS]
-)
+def is_read(line: str) -> bool:
+    """Whether an example is read only."""
+    return line.split()[1] in STARTING or any(option in line.split() for option in ELSEWHERE)
+
+
+@pytest.mark.parametrize("example", [line for line in examples() if not is_read(line) and line not in ENDLESS])
 def test_an_example_runs(prepared: World, example: str) -> None:
     """Each part of it ends with 0, and says no error."""
     if " retry " in example:
@@ -154,7 +159,7 @@ def test_an_example_runs(prepared: World, example: str) -> None:
         assert (said.code, "error:" in said.err) == (0, False), said
 
 
-@pytest.mark.parametrize("example", [line for line in examples() if line.split()[1] in STARTING])
+@pytest.mark.parametrize("example", [line for line in examples() if is_read(line)])
 def test_an_example_of_what_starts_processes_is_read(example: str) -> None:
     """Its options are there and take these values."""
     for verb, *words in command_lines(example):

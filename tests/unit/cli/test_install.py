@@ -1,4 +1,4 @@
-"""``voda install`` without a cluster: the documents it prints, and what it says when something is wrong."""
+"""``voda install`` and ``uninstall`` without a cluster: documents that are printed, and what is said of faults."""
 
 from __future__ import annotations
 
@@ -43,6 +43,7 @@ def test_a_kustomization_of_ones_own_is_an_overlay_too(world: World, tmp_path: P
     assert [body["metadata"] for body in json.loads(said.out)["items"]] == [{"name": "a", "namespace": "x"}]
 
 
+@pytest.mark.parametrize("word", ["install", "uninstall"])
 @pytest.mark.parametrize(
     ("options", "code", "said"),
     [
@@ -52,9 +53,9 @@ def test_a_kustomization_of_ones_own_is_an_overlay_too(world: World, tmp_path: P
         (("--kubeconfig", "/none"), 3, "expected a kubeconfig at /none, there is no such file"),
     ],
 )
-def test_what_is_wrong_is_said(world: World, options: tuple[str, ...], code: int, said: str) -> None:
-    """What was expected, what was found, what to do."""
-    found = world.voda("install", *options)
+def test_what_is_wrong_is_said(world: World, word: str, options: tuple[str, ...], code: int, said: str) -> None:
+    """What was expected, what was found, what to do; whoever takes it away says the same as who installs it."""
+    found = world.voda(word, *options)
 
     assert (found.code, found.out) == (code, "")
     assert said in found.err

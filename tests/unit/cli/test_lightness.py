@@ -55,3 +55,10 @@ def test_help_imports_no_verb(arguments: list[str]) -> None:
     (found,) = imported(f"from voda_flows.cli import run; run({arguments!r})")
 
     assert found & {*HEAVY, "yaml", "sqlite3", *(f"voda_flows.cli.{verb}" for verb in VERBS)} == set()
+
+
+def test_a_listing_of_local_mode_imports_nothing_of_an_argo_server() -> None:
+    """Its package takes seconds."""
+    (found,) = imported("import voda_flows.cli.list, voda_flows.cli.submit, voda_flows.cli.logs")
+
+    assert {name for name in found if name.startswith(("argo_workflows", "voda_flows.argo_server"))} == set()

@@ -102,7 +102,7 @@ def test_a_watch_begins_where_the_list_ended(server: Server, api: Api) -> None:
 
     assert api.wait(PODS, "a", is_running, 30)["status"] == {"phase": "Running"}
     assert server.asked[1] == (
-        f"GET {PODS}?watch=1&resourceVersion=5&timeoutSeconds=30&fieldSelector=metadata.name%3Da"
+        f"GET {PODS}?watch=1&fieldSelector=metadata.name%3Da&resourceVersion=5&timeoutSeconds=30"
     )
 
 

@@ -169,7 +169,11 @@ def node(*, ready: str = "True", allocatable: str = "4", labels: dict[str, str] 
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": "n0", "uid": "u", "labels": labels or {}},
+        "metadata": {
+            "name": "n0",
+            "uid": "u",
+            "labels": {"kubernetes.io/hostname": "n0"} if labels is None else labels,
+        },
         "spec": {"podCIDR": "10.244.1.0/24", "providerID": "x://n0", **spec},
         "status": {
             "capacity": {"cpu": "64", "memory": "527890Ki", "nvidia.com/gpu": "8", "pods": "110"},
@@ -194,6 +198,35 @@ def test_a_nodes_gpus_are_what_may_be_allocated() -> None:
 
     assert (found.gpus, found.gpu_type, found.schedulable) == (4, "NVIDIA-H100-80GB-HBM3", True)
     assert seen(node(allocatable="0")) == []
+
+
+def named(name: str, hostname: str | None) -> Object:
+    """A node whose label need not be its name: so it is where nodes are named by their domain."""
+    body = node(labels={} if hostname is None else {"kubernetes.io/hostname": hostname})
+    return {**body, "metadata": {**body["metadata"], "name": name}}
+
+
+def test_a_node_is_called_by_what_selects_it() -> None:
+    """Workers go by the label's value; pods that are bound say the node's name: what they hold counts there."""
+    others = OtherGpus(foreign={"a.example": 1, "b": 1}, leaving={"a": 2, "a.example": 1})
+    found = cluster_of([named("a.example", "a"), named("b", "b")], others, ())
+
+    assert [(one.name, one.schedulable, one.foreign_gpus, one.leaving_gpus) for one in found.nodes] == [
+        ("a", True, 1, 3),
+        ("b", True, 1, 0),
+    ]
+
+
+def test_a_node_that_no_worker_can_be_sent_to_is_not_planned_with() -> None:
+    """One without the label, and those that share one: a selector finds none, or any of them."""
+    found = cluster_of([named("a", None), named("b", "x"), named("c", "x"), named("d", "d")], OtherGpus(), ())
+
+    assert [(one.name, one.schedulable) for one in found.nodes] == [
+        ("a", False),
+        ("b", False),
+        ("c", False),
+        ("d", True),
+    ]
 
 
 def taint(key: str, effect: str) -> list[Object]:

@@ -74,6 +74,9 @@ def test_a_legal_request_becomes_a_spec() -> None:
             {"volume": "../../x"},
             "expected volume to be a claim's name of lower-case letters, digits, '-' and '.', got '../../x'",
         ),
+        ({"cpu_per_worker": "lots"}, "expected cpu-per-worker to be an amount such as 2, 500m or 4Gi, got 'lots'"),
+        ({"memory_per_worker": ""}, "expected memory-per-worker to be an amount such as 2, 500m or 4Gi, got ''"),
+        ({"memory_per_worker": "4GB"}, "expected memory-per-worker to be an amount such as 2, 500m or 4Gi, got '4GB'"),
         ({"launcher": "mpi"}, "expected launcher out of horovod, got 'mpi'"),
         ({"max_gpu": "4"}, "expected a parameter of voda-elastic-job, got 'max-gpu'; did you mean 'max-gpus'?"),
         (

@@ -171,6 +171,11 @@ class World:
         (node,) = [node for node in self.nodes().values() if node["name"].endswith(path)]
         return {row["name"]: row["value"] for row in node["outputs"]["parameters"]}
 
+    def nodes_of(self, workflow: str) -> Object:
+        """The status of a Workflow, with its nodes."""
+        found: Object = self.store.get("Workflow", "default", workflow)["status"]
+        return found
+
     def nodes(self) -> dict[str, Object]:
         """The nodes of the one Workflow."""
         (workflow,) = self.store.list("Workflow")

@@ -11,7 +11,19 @@ from scheduler_core.model.cluster import Cluster, Node
 from scheduler_core.model.job import Job, JobPhase, Worker, WorkerPhase
 from scheduler_core.model.observation import Observation
 from scheduler_core.model.params import Params
-from scheduler_core.model.plan import Action, Announce, Evict, Grant, Grow, NewWorker, Publish, Refuse, Release, Stop
+from scheduler_core.model.plan import (
+    Abandon,
+    Action,
+    Announce,
+    Evict,
+    Grant,
+    Grow,
+    NewWorker,
+    Publish,
+    Refuse,
+    Release,
+    Stop,
+)
 from scheduler_core.model.target import Target
 from tests.unit.core.builders import NOW_S, aimed, cluster, queued, running, seen, spec, workers
 
@@ -143,6 +155,27 @@ def test_workers_do_not_hold_gpus_for_a_driver_that_does_not_come() -> None:
     assert planned(at(LATE_S, seen(cluster(2), job)), aimed({"a": {"n0": 2}}, job)) == tuple(
         Evict(job_id="a", segment=0, worker_id=name, reason="its driver did not come up within 300 s")
         for name in ("w0", "w1")
+    )
+
+
+def test_a_driver_that_does_not_come_is_given_up_when_its_workers_are_gone() -> None:
+    """So the segment ends and its GPUs are promised to nobody any more; workers without a pod keep nobody waiting."""
+    for members in (workers("n0", "n0", phase=WorkerPhase.ENDED), workers("n0", "n0", phase=WorkerPhase.GRANTED)):
+        job = starting(*members, driver_ready=False, driver_waits=True)
+
+        assert planned(at(LATE_S - 1, seen(cluster(2), job)), aimed({"a": {"n0": 2}}, job)) == ()
+        assert planned(at(LATE_S, seen(cluster(2), job)), aimed({"a": {"n0": 2}}, job)) == (
+            Abandon(job_id="a", segment=0, role="driver", reason="its driver did not come up within 300 s"),
+        )
+
+
+def test_a_checkpoint_step_that_does_not_come_is_tried_again() -> None:
+    """Argo makes another pod for it, perhaps elsewhere, and fails the job when it has tried often enough."""
+    job = starting(phase=JobPhase.BETWEEN, driver_ended_s=NOW_S, checkpoint_s=NOW_S)
+
+    assert planned(at(LATE_S - 1, seen(cluster(2), job)), aimed({}, job)) == ()
+    assert planned(at(LATE_S, seen(cluster(2), job)), aimed({}, job)) == (
+        Abandon(job_id="a", segment=0, role="checkpoint", reason="the checkpoint step did not come up within 300 s"),
     )
 
 

@@ -7,13 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from scheduler_core.errors import Conflict, VodaError
+from scheduler_core.errors import Conflict, NotFound, VodaError
 from tests.unit.cli.world import World
 from tests.unit.report.five_jobs import five_jobs
-from tests.unit.report.world import Building
+from tests.unit.report.world import Building, node
 from voda_flows.demo import run as demo
+from voda_flows.demo.cluster_stage import LABEL, ClusterStage
+from voda_flows.demo.local_stage import LocalStage, empty_home
 from voda_flows.demo.script import ACTS
 from voda_flows.demo.verify import checks
+from voda_flows.local.world import LocalWorld
+from voda_flows.objects import Object
 from voda_flows.report.lives import lives
 from voda_flows.report.record import Record
 
@@ -69,43 +73,105 @@ def test_acts_wait_for_events_of_the_jobs_before_them() -> None:
     assert pipeline_act.when(seen(digits, text))  # type: ignore[arg-type]
 
 
+def director(world: World, now: list[float]) -> demo.Director:
+    """The demo's director on local mode's objects."""
+    stage = LocalStage(world.home, demo.root_folder())
+    return demo.Director(stage=stage, root=demo.root_folder(), clock=lambda: now[0])
+
+
 def test_the_director_submits_when_it_is_time_and_knows_the_end(world: World) -> None:
     """Each example once, in order; the demo is over when all were submitted and have ended."""
     now = [0.0]
-    director = demo.Director(store=world.store, root=demo.root_folder(), clock=lambda: now[0])
+    made = director(world, now)
 
-    assert not director.act()
+    assert not made.act()
     assert [body["metadata"]["name"] for body in world.store.list("Workflow")] == ["rigid"]
     for _ in ACTS:
         now[0] += demo.PATIENCE_S + 1
-        assert not director.act()
-    assert director.submitted == [act.example for act in ACTS]
-    assert "not seen in" in director.note
-    for name in director.submitted:
+        assert not made.act()
+    assert made.submitted == [act.example for act in ACTS]
+    assert "not seen in" in made.note
+    for name in made.submitted:
         world.store.merge_patch("Workflow", "default", name, {"status": {"phase": "Succeeded"}})
-    assert director.act()
+    assert made.act()
 
 
 def test_the_director_gives_up_in_the_end(world: World) -> None:
     """A demo that does not end is a failure, not a wait."""
     now = [0.0]
-    director = demo.Director(store=world.store, root=demo.root_folder(), clock=lambda: now[0])
+    made = director(world, now)
     now[0] = demo.LIMIT_S + 1
 
     with pytest.raises(VodaError, match="expected the demo to end within"):
-        director.act()
+        made.act()
 
 
 def test_the_folder_of_an_earlier_demo_is_used_again_and_no_other(tmp_path: Path) -> None:
     """State of an earlier demo goes; a folder with something else in it is left alone."""
     folder = tmp_path / "demo"
-    home = demo.prepare_folder(folder)
+    demo.prepare_folder(folder)
+    home = empty_home(folder)
     (home / "old").touch()
     (folder / "record.json").touch()
+    demo.prepare_folder(folder)
 
-    assert list(demo.prepare_folder(folder).iterdir()) == []
+    assert list(empty_home(folder).iterdir()) == []
 
     (folder / "thesis.tex").touch()
     with pytest.raises(Conflict, match=r"found thesis\.tex"):
         demo.prepare_folder(folder)
     assert (folder / "thesis.tex").exists()
+
+
+def on_cluster(world: World) -> ClusterStage:
+    """The demo's stage on a cluster, whose objects are those of a local store."""
+    return ClusterStage(LocalWorld(world.home), "default", "-n default")
+
+
+def workflow(name: str, **labels: str) -> Object:
+    """A Workflow of one step of its user's own."""
+    script = {"name": "main", "script": {"image": "somewhere/else:1", "command": ["python"], "source": "print()"}}
+    return {
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "Workflow",
+        "metadata": {"name": name, "namespace": "default", **({"labels": labels} if labels else {})},
+        "spec": {"entrypoint": "main", "templates": [script]},
+    }
+
+
+def test_on_a_cluster_a_users_own_steps_run_in_the_image_of_the_installation(world: World) -> None:
+    """What the installed template has as its default; and the demo's Workflows are known by a label."""
+    stage = on_cluster(world)
+    stage.start()
+
+    placed = stage.placed(workflow("pipeline", team="a"))
+
+    assert placed["spec"]["templates"][0]["script"]["image"] == "voda-train:latest"
+    assert placed["metadata"]["labels"] == {"team": "a", LABEL: "yes"}
+
+
+def test_on_a_cluster_nobody_elses_job_is_touched(world: World) -> None:
+    """A Workflow of the demo's name that is no demo's is said by name; one that is goes."""
+    stage = on_cluster(world)
+    world.store.create(workflow("rigid"))
+    world.store.create(workflow("digits", **{LABEL: "yes"}))
+
+    with pytest.raises(Conflict, match=r"expected no Workflow called 'rigid', .* `voda delete rigid -n default`"):
+        stage.start()
+    assert [body["metadata"]["name"] for body in world.store.list("Workflow")] == ["digits", "rigid"]
+
+
+def test_on_a_cluster_the_demo_wants_as_many_gpus_as_its_jobs_compete_for(world: World) -> None:
+    """With others the record could not show what it must."""
+    world.store.create(node("n2", 1))
+
+    with pytest.raises(Conflict, match="expected 4 free GPUs for the demo's jobs to compete for, found 5"):
+        on_cluster(world).start()
+
+
+def test_on_a_cluster_without_voda_the_demo_says_so(world: World) -> None:
+    """The template is what jobs need there."""
+    world.store.delete("WorkflowTemplate", "default", "voda-elastic-job")
+
+    with pytest.raises(NotFound, match="install Voda with `voda install`"):
+        on_cluster(world).start()

@@ -19,6 +19,7 @@ from voda_flows.control.enforce import StoreEnforcer
 from voda_flows.control.observe import StoreObserver
 from voda_flows.control.reports import Reports
 from voda_flows.control.scheduler import Place, Scheduler
+from voda_flows.control.volumes import CLAIM
 from voda_flows.install.overlays import CLUSTER, ONE_NAMESPACE, OVERLAYS
 from voda_flows.kube.resources import resource_of
 from voda_flows.local.store import LocalStore
@@ -96,6 +97,8 @@ class Recording:
         def noted(*arguments: Any, **more: Any) -> Any:
             kind, namespace, called = _meant(*arguments)
             self.used |= {(kind, namespace, called, verb) for verb in VERBS[name]}
+            if kind == CLAIM:  # local mode has none
+                return {"spec": {"accessModes": ["ReadWriteMany"]}}
             return call(*arguments, **more)
 
         return noted
@@ -114,7 +117,7 @@ def lived(tmp_path: Path) -> set[Right]:
     world = World(tmp_path / "home")
     world.submit("digits", min_gpus="2", max_gpus="2")
     store: Any = Recording(world.store)
-    first = Scheduler(store, Place(namespace="voda", identity="pod/gone"))
+    first = Scheduler(store, Place(namespace="voda", identity="pod/gone", has_claims=True))
     first.once()
     world.settle()
     world.run_pods()

@@ -38,7 +38,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer by path."""
-        if self.path == "/cut":
+        if self.path == "/silent":
+            self.rfile.read(1)  # until the other side hangs up
+            self.close_connection = True
+        elif self.path == "/cut":
             self.send_response(200)
             self.send_header("Content-Length", "100")
             self.end_headers()
@@ -123,6 +126,14 @@ def test_a_server_that_is_not_there_did_nothing(tmp_path: Path) -> None:
     """A refused connection is told apart from a lost answer: only the second may have been carried out."""
     with pytest.raises(NotSent):
         connect(Cluster(kubeconfig=kubeconfig(tmp_path))).send(Request(path="/a"))
+
+
+def test_an_answer_that_does_not_come_in_time_is_lost(tmp_path: Path, port: int) -> None:
+    """The server has the request and is silent: it may carry it out, or have done so."""
+    transport = connect(Cluster(kubeconfig=kubeconfig(tmp_path, port)))
+
+    with pytest.raises(AnswerLost, match="ReadTimeoutError"):
+        transport.stream(Request(path="/silent"), 0.05)
 
 
 def test_half_an_answer_is_none(tmp_path: Path, port: int) -> None:

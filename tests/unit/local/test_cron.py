@@ -69,12 +69,19 @@ def test_child_is_named_and_labelled_as_argo_does() -> None:
                     "name": "c",
                     "uid": "u",
                     "controller": True,
+                    "blockOwnerDeletion": True,
                 }
             ],
         },
         "spec": {"entrypoint": "x"},
     }
-    assert step.status == {"active": [], "lastScheduledTime": "2026-03-01T00:01:00.000000Z"}
+    assert step.status == {
+        "active": [],
+        "lastScheduledTime": "2026-03-01T00:01:00.000000Z",
+        "phase": "Active",
+        "succeeded": 0,
+        "failed": 0,
+    }
     assert step.again == at(2)
 
 

@@ -73,6 +73,22 @@ def test_each_tick_makes_one_child(rounds: Rounds) -> None:
     assert rounds.crons.due == rounds.start + timedelta(minutes=2)
 
 
+def test_status_counts_how_children_ended(rounds: Rounds) -> None:
+    """Each once, also one that ends before the next round; its phase is that of a cron workflow that runs."""
+    rounds.add(concurrencyPolicy="Allow")
+    rounds.turn(0.001)
+    begun = rounds.status()
+    rounds.finish("0", "Succeeded", after=0.01)
+    for minutes in (0.02, 0.03, 1.001):
+        rounds.turn(minutes)
+    rounds.finish("1", "Error", after=1.01)
+    rounds.turn(1.02)
+
+    counts = [(each["phase"], each["succeeded"], each["failed"]) for each in (begun, rounds.status())]
+    assert counts == [("Active", 0, 0), ("Active", 1, 1)]
+    assert (len(begun["active"]), rounds.status()["active"]) == (1, [])
+
+
 def test_child_that_is_there_is_not_made_again(rounds: Rounds) -> None:
     """An engine that was killed after it had made a child, and before it had noted that, makes none twice."""
     rounds.add()

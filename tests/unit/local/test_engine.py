@@ -61,6 +61,16 @@ def test_workflow_runs_to_its_end(world: World) -> None:
     assert nodes == dict.fromkeys(["two-steps", "[0]", "a", "[1]", "b"], "Succeeded")
 
 
+def test_pod_that_has_ended_says_so_in_its_label(world: World) -> None:
+    """`kubectl get pods -l workflows.argoproj.io/completed=false` shows what runs, as the controller has it."""
+    world.workflow("labelled", steps("a", "b"), shell("a", "true"), shell("b", "exit 3"))
+    world.phase("Workflow", "labelled", "Succeeded", "Failed", "Error")
+
+    ended = world.store.list("Pod", labels={"workflows.argoproj.io/workflow": "labelled"})
+
+    assert [pod["metadata"]["labels"]["workflows.argoproj.io/completed"] for pod in ended] == ["true", "true"]
+
+
 def test_invalid_workflow_fails_with_the_reason(world: World) -> None:
     """A Workflow that makes no sense ends as Failed, as the controller would have it."""
     world.workflow("no-entry", shell("a", "true"), entrypoint="nothing")

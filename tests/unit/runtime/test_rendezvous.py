@@ -191,6 +191,13 @@ def test_ranks_are_told_their_places_once_all_have_asked(served: Served) -> None
     assert len(served.resets) == 3
 
 
+@pytest.mark.parametrize("key", ["w0", "w0:", ":0", "w0:one", "w0:-1", "w0:+1", "w0:1_0", "w0:0x1"])
+def test_a_place_of_nobody_is_refused(served: Served, key: str) -> None:
+    """400 for what names no host and slot; nobody is told that a rank has come."""
+    assert served.say(f"GET /rank_and_size/{key} HTTP/1.1\r\n\r\n".encode()).split()[1] == b"400"
+    assert (served.elastic.ready, served.resets) == ([], [])
+
+
 def test_it_ends_though_a_rank_waits_for_its_place(served: Served) -> None:
     """The driver's end waits for nobody; what the rank is told then goes nowhere."""
     served.elastic.ranks = threading.Barrier(2)

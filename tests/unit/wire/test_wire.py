@@ -14,7 +14,19 @@ from scheduler_core.model.decision import CycleResult, Decision, DecisionKind
 from scheduler_core.model.job import Job, JobPhase, JobSpec, Progress, Worker, WorkerPhase
 from scheduler_core.model.observation import Observation
 from scheduler_core.model.placement import Placement
-from scheduler_core.model.plan import Announce, Evict, Grant, Grow, NewWorker, Plan, Publish, Refuse, Release, Stop
+from scheduler_core.model.plan import (
+    Abandon,
+    Announce,
+    Evict,
+    Grant,
+    Grow,
+    NewWorker,
+    Plan,
+    Publish,
+    Refuse,
+    Release,
+    Stop,
+)
 from scheduler_core.model.queue import Queue
 from scheduler_core.model.target import Target
 from voda_flows.wire import (
@@ -62,6 +74,7 @@ PLAN = Plan(
     actions=(
         Stop(job_id="u/train", segment=0, generation=4, reason="preempted"),
         Evict(job_id="u/train", segment=0, worker_id="w1", reason="late"),
+        Abandon(job_id="u/train", segment=0, role="driver", reason="late"),
         Release(job_id="u/train", segment=0),
         Publish(job_id="u/train", segment=0, generation=4, worker_ids=("w0",)),
         Grant(job_id="u/train", segment=0, workers=(WORKER,)),
@@ -131,7 +144,7 @@ def test_a_phase_and_an_action_that_nobody_knows_are_refused() -> None:
     text = to_json(OBSERVATION).replace('"phase":"Running"', '"phase":"Jogging"')
     with pytest.raises(InvalidValue, match=r"\$\.jobs\[0\]\.phase: expected one of Queued"):
         from_json(text, Observation)
-    with pytest.raises(InvalidValue, match=r"\$\.actions\[2\]: expected an action out of"):
+    with pytest.raises(InvalidValue, match=r"\$\.actions\[3\]: expected an action out of"):
         from_json(to_json(PLAN).replace("Release", "Free"), Plan)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,15 @@ def test_templates_and_steps_have_the_names_of_the_contract() -> None:
     }
 
 
+def test_a_jobs_pods_can_be_where_all_nodes_have_gpus() -> None:
+    """GPU nodes are tainted against pods that do not say so: driver and checkpoint step must have a place too."""
+    pods = [template for template in w.to_dict()["spec"]["templates"] if "container" in template]
+    tolerated = {template["name"]: [row["key"] for row in template["tolerations"]] for template in pods}
+    keys = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable", "nvidia.com/gpu"]
+
+    assert tolerated == dict.fromkeys(("worker", "driver", "checkpoint"), keys)
+
+
 def test_every_input_is_used_and_given() -> None:
     """Argo fails a node for an input that nobody gives, and drops an argument that nobody takes."""
     templates = {template["name"]: template for template in w.to_dict()["spec"]["templates"]}
@@ -111,6 +121,19 @@ def test_every_input_is_used_and_given() -> None:
         for step in [step for group in template.get("steps", []) for step in group]:
             given = {row["name"] for row in (step.get("arguments") or {}).get("parameters", [])}
             assert given == takes[step["template"]], f"{name}.{step['name']}"
+
+
+def test_every_pod_sets_something_aside() -> None:
+    """A pod that asks for nothing is the first to be ended where a node's memory runs short."""
+    templates = {template["name"]: template for template in w.to_dict()["spec"]["templates"]}
+    patch = json.loads(templates["worker"]["podSpecPatch"])
+    asked = {name: templates[name]["container"]["resources"]["requests"] for name in ("driver", "checkpoint")}
+
+    assert patch["containers"][0]["resources"]["requests"] == {
+        "cpu": "{{inputs.parameters.cpu-per-worker}}",
+        "memory": "{{inputs.parameters.memory-per-worker}}",
+    }
+    assert all(amounts == {"cpu": "100m", "memory": "256Mi"} for amounts in asked.values())
 
 
 @pytest.mark.parametrize(

@@ -43,9 +43,9 @@ class Graph:
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """The tasks on which no other depends."""
+        """The tasks on which no other depends, in the order of their names: so the controller begins with them."""
         needed = {name for needs in self.needs.values() for name in needs}
-        return tuple(name for name in self.tasks if name not in needed)
+        return tuple(sorted(name for name in self.tasks if name not in needed))
 
     def before(self, name: str) -> tuple[str, ...]:
         """All tasks before one, near and far; the task itself is among them where it depends on itself."""
@@ -92,10 +92,12 @@ def run_dag(run: Run, frame: Frame) -> Object:
         InvalidValue: An output cannot be taken from the tasks.
     """
     graph, tree = graph_of(frame.template), run.tree
+    is_stopped = not run.may_execute(frame.call.on_exit)
     seen: set[str] = set()
     for name in graph.targets:
-        _visit(run, frame, graph, name, seen)
-    phase = _phase(run, frame, graph)
+        if not is_stopped or tree.get(_node(frame, name)) is not None:
+            _visit(run, frame, graph, name, seen)
+    phase = "Failed" if is_stopped else _phase(run, frame, graph)
     if phase == "Running":
         return tree.at(frame.name)
     ends = [tree.at(_node(frame, name)) for name in graph.targets if tree.get(_node(frame, name)) is not None]

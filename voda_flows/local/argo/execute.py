@@ -21,6 +21,7 @@ from voda_flows.local.argo.substitute import substitute
 from voda_flows.objects import Object
 
 NODE_TYPES = {"steps": "Steps", "dag": "DAG", "container": "Pod", "script": "Pod", "suspend": "Suspend"}
+INHERITED = ("nodeSelector", "tolerations")  # of the steps or the graph around a pod, before the Workflow's own
 RECREATE_S = 0.5  # how soon to look whether a pod's name has become free
 
 
@@ -101,7 +102,8 @@ def _run_pod(run: Run, frame: Frame) -> Object:
     if request.pod_name in run.taken:
         run.look_again(RECREATE_S)
     elif request.pod_name not in run.pods:
-        template = substitute(_without_inputs(frame.template), frame.variables)
+        placed = _placed(_without_inputs(frame.template), frame.call.parent or {})
+        template = substitute(placed, frame.variables)
         pod = build_pod(request, template, run.workflow, run.spec)
         run.create[request.pod_name] = _with_deadline(run, pod)
     return node
@@ -117,6 +119,12 @@ def _with_deadline(run: Run, pod: Object) -> Object:
 
 def _without_inputs(template: Object) -> Object:
     return {name: value for name, value in template.items() if name != "inputs"}
+
+
+def _placed(template: Object, around: Object) -> Object:
+    """The template with the place of the one around it, where it names none of its own."""
+    taken = {field: around[field] for field in INHERITED if around.get(field) and not template.get(field)}
+    return {**template, **taken}
 
 
 def _mark_error(run: Run, name: str, call: Call, message: str) -> None:

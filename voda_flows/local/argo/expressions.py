@@ -3,7 +3,7 @@
 In: the text and the variables; out: its value. Argo uses two libraries here (govaluate for ``when`` and ``depends``,
 expr for ``{{=...}}`` and ``retryStrategy.expression``); what both have in common, and what documents in practice use,
 is one grammar: integers, numbers, text in quotes, ``true``, ``false``, ``nil``, names, arithmetic, comparison,
-``&& || !``, ``?:``, and the functions of FUNCTIONS. Everything else is refused by name.
+``&& || !``, ``?:``, ``x in (1, 2)``, and the functions of FUNCTIONS. Everything else is refused by name.
 """
 
 from __future__ import annotations
@@ -26,10 +26,12 @@ TOKEN = re.compile(
 )
 BRACKETS = re.compile(r"\[['\"](.*?)['\"]\]")
 LITERALS: Mapping[str, Any] = {"true": True, "false": False, "nil": None}
-WORDS = {"and": "&&", "or": "||", "not": "!"}
+WORDS = {"and": "&&", "or": "||", "not": "!", "in": "in"}
+KINDS = {"number": "NUMERIC", "text": "STRING", "name": "VARIABLE"}
+"""What Argo calls values of a condition."""
 PRECEDENCE: Mapping[str, int] = {
-    "||": 1, "&&": 2, "==": 3, "!=": 3, "<": 4, "<=": 4, ">": 4, ">=": 4, "+": 5, "-": 5, "*": 6, "/": 6, "%": 6,
-    "**": 7,
+    "||": 1, "&&": 2, "==": 3, "!=": 3, "in": 4, "<": 4, "<=": 4, ">": 4, ">=": 4, "+": 5, "-": 5, "*": 6, "/": 6,
+    "%": 6, "**": 7,
 }  # fmt: skip
 
 CHAINS: Mapping[str, bool] = {"&&": False, "||": True}
@@ -144,6 +146,8 @@ def names(tree: Expression) -> tuple[str, ...]:
 
 
 def _operation(sign: str, *values: Any) -> Any:  # noqa: ANN401 - an expression has any type
+    if sign == "in":
+        return any(_binary("==", values[0], other) for other in values[1:])
     if len(values) == 1:
         return not _truth(values[0]) if sign == "!" else -_number(values[0])
     return _binary(sign, *values)
@@ -196,7 +200,7 @@ def parse(source: str) -> Expression:
     parser = _Parser(tokens)
     tree = parser.ternary()
     if parser.peek()[0]:
-        raise InvalidValue(f"Cannot transition token types: unexpected {parser.peek()[1]!r}")
+        raise InvalidValue(f"Cannot transition token types{parser.transition()}")
     return tree
 
 
@@ -209,6 +213,11 @@ def _tokens(source: str) -> list[tuple[str, str]]:
         word = match.group(kind)
         found.append(("sign", WORDS[word]) if kind == "name" and word in WORDS else (kind, word))
     return found
+
+
+def _bare(kind: str, word: str) -> str:
+    """A token without its quotes."""
+    return re.sub(r"\\(.)", r"\1", word[1:-1]) if kind == "text" else word
 
 
 class _Parser:
@@ -243,12 +252,31 @@ class _Parser:
         left = self.unary()
         while self.peek()[0] == "sign" and PRECEDENCE.get(self.peek()[1], -1) > lowest:
             sign = self.take()[1]
+            if sign == "in":
+                left = Expression(kind="in", parts=(left, *self.listed()))
+                continue
             parts = [left, self.binary(PRECEDENCE[sign])]
             while sign in CHAINS and self.peek() == ("sign", sign):
                 self.take()
                 parts.append(self.binary(PRECEDENCE[sign]))
             left = Expression(kind=sign, parts=tuple(parts))
         return left
+
+    def listed(self) -> list[Expression]:
+        self.take("(")
+        found = [self.ternary()]
+        while self.peek() == ("sign", ","):
+            self.take()
+            found.append(self.ternary())
+        self.take(")")
+        return found
+
+    def transition(self) -> str:
+        """What follows where nothing should, in Argo's words where two values stand side by side."""
+        (before, first), (kind, word) = self.tokens[self.position - 1], self.peek()
+        if before in KINDS and kind in KINDS:
+            return f" from {KINDS[before]} [{_bare(before, first)}] to {KINDS[kind]} [{_bare(kind, word)}]"
+        return f": unexpected {word!r}"
 
     def unary(self) -> Expression:
         if self.peek() in {("sign", "!"), ("sign", "-")}:
@@ -261,7 +289,7 @@ class _Parser:
             is_float = "." in word or len(word) > MAX_DIGITS
             return Expression(kind="literal", value=float(word) if is_float else int(word))
         if kind == "text":
-            return Expression(kind="literal", value=re.sub(r"\\(.)", r"\1", word[1:-1]))
+            return Expression(kind="literal", value=_bare(kind, word))
         if kind == "name":
             return self.call(word) if self.peek() == ("sign", "(") else self.name(word)
         if word == "(":

@@ -87,11 +87,11 @@ VOLUME: Fields = {
 VALUE_FROM: Fields = {
     "path": STAYING,
     "parameter": TEXT,
-    "default": SCALAR,
+    "default": TEXT,
     "supplied": {},
     **_many(NO, "configMapKeyRef", "event", "expression", "jqFilter", "jsonPath"),
 }
-PARAMETER: Fields = {"name": TEXT, "value": SCALAR, "default": SCALAR, "description": SCALAR, "enum": [SCALAR],
+PARAMETER: Fields = {"name": TEXT, "value": TEXT, "default": TEXT, "description": SCALAR, "enum": [TEXT],
                      "valueFrom": VALUE_FROM, "globalName": NO}  # fmt: skip
 OUTPUT: Fields = {**PARAMETER, "valueFrom": {**VALUE_FROM, "expression": TEXT}}
 #: What a list holds only under a name.
@@ -142,9 +142,9 @@ STEP: dict[str, Any] = {
     "templateRef": TEMPLATE_REF,
     "arguments": ARGUMENTS,
     "continueOn": _many(TRUTH, "failed", "error"),
-    "when": SCALAR,
+    "when": TEXT,
     "withItems": [ANY],
-    "withParam": SCALAR,
+    "withParam": TEXT,
     "withSequence": SEQUENCE,
     **_many(NO, "hooks", "onExit"),
 }
@@ -160,7 +160,7 @@ TEMPLATE: Fields = {
     "dag": {"tasks": [TASK], "failFast": TRUTH, "target": NO},
     "container": CONTAINER,
     "script": {**CONTAINER, "source": TEXT},
-    "suspend": {"duration": SCALAR},
+    "suspend": {"duration": TEXT},
     "retryStrategy": RETRY,
     "activeDeadlineSeconds": SCALAR,
     "parallelism": NUMBER,

@@ -14,7 +14,7 @@ from scheduler_core.errors import Conflict
 from voda_flows.local.argo.execute import node_pod_name
 from voda_flows.local.argo.nodes import is_failed, is_fulfilled
 from voda_flows.local.argo.scope import with_defaults
-from voda_flows.objects import WORKFLOW_ENDED, Object, format_time, phase_of
+from voda_flows.objects import COMPLETED_LABEL, WORKFLOW_ENDED, Object, format_time, phase_of
 
 RETRIED = frozenset({"Failed", "Error"})
 LABELS = "workflows.argoproj.io"
@@ -196,7 +196,7 @@ def _going_again(workflow: Object, nodes: dict[str, Object], now: datetime) -> O
     status["conditions"] = [each for each in status.get("conditions") or () if each["type"] != "Completed"]
     metadata = workflow["metadata"]
     labels = {**(metadata.get("labels") or {}), "workflows.argoproj.io/phase": "Running",
-              "workflows.argoproj.io/completed": "false"}  # fmt: skip
+              COMPLETED_LABEL: "false"}  # fmt: skip
     again = {**workflow, "metadata": {**metadata, "labels": labels}, "status": status}
     return _with_spec(again, shutdown=None)
 

@@ -16,7 +16,7 @@ from scheduler_core.errors import InvalidValue
 from voda_flows.local.argo.names import node_id, text
 from voda_flows.local.argo.podpatch import patched
 from voda_flows.local.argo.schema import check_pod_spec
-from voda_flows.objects import WORKFLOW_LABEL, Object
+from voda_flows.objects import COMPLETED_LABEL, WORKFLOW_LABEL, Object
 
 ON_EXIT_LABEL = "workflows.argoproj.io/on-exit"
 NODE_ID = "workflows.argoproj.io/node-id"
@@ -54,10 +54,10 @@ def build_pod(request: PodRequest, template: Object, workflow: Object, spec: Obj
 
 def _metadata(request: PodRequest, template: Object, workflow: Object, spec: Object) -> Object:
     name = workflow["metadata"]["name"]
-    added: list[Mapping[str, Any]] = [spec.get("podMetadata") or {}, template.get("metadata") or {}]
+    added: list[Mapping[str, Any]] = [template.get("metadata") or {}, spec.get("podMetadata") or {}]
     labels = {key: text(value) for each in added for key, value in (each.get("labels") or {}).items()}
     annotations = {key: text(value) for each in added for key, value in (each.get("annotations") or {}).items()}
-    labels |= {WORKFLOW_LABEL: name, "workflows.argoproj.io/completed": "false"}
+    labels |= {WORKFLOW_LABEL: name, COMPLETED_LABEL: "false"}
     if request.on_exit:
         labels[ON_EXIT_LABEL] = "true"
     annotations |= {

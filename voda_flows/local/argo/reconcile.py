@@ -19,14 +19,14 @@ from voda_flows.local.argo.execute import execute
 from voda_flows.local.argo.look import look_at_pods, workflow_deadline
 from voda_flows.local.argo.nodes import NodeTree, is_failed, is_fulfilled
 from voda_flows.local.argo.run import Call, ExecutionError, Run
-from voda_flows.local.argo.scope import failures, workflow_variables
+from voda_flows.local.argo.scope import described, failures, workflow_variables
+from voda_flows.local.argo.substitute import substitute
 from voda_flows.local.argo.templates import Templates, TemplateSource, effective_spec
 from voda_flows.local.argo.ttl import expiry
 from voda_flows.local.argo.validate import validate
-from voda_flows.objects import POD_ENDED, WORKFLOW_ENDED, Object, format_time, phase_of
+from voda_flows.objects import COMPLETED_LABEL, POD_ENDED, WORKFLOW_ENDED, Object, format_time, phase_of
 
 PHASE_LABEL = "workflows.argoproj.io/phase"
-COMPLETED_LABEL = "workflows.argoproj.io/completed"
 MAX_ROUNDS = 1000  # looks until nothing changes any more; a Workflow of that many skipped tasks in a row is no use
 
 
@@ -87,6 +87,8 @@ def _begin(workflow: Object, pods: Mapping[str, Object], source: TemplateSource,
         spec = effective_spec(workflow, source)
     elif spec is None:
         spec = workflow["spec"]
+    if not status.get("phase"):
+        workflow = {**workflow, "metadata": described(workflow["metadata"], spec)}
     own = workflow["spec"]
     spec = {**spec, "suspend": own.get("suspend"), "shutdown": own.get("shutdown")}
     arguments = (spec.get("arguments") or {}).get("parameters") or ()
@@ -167,8 +169,9 @@ def _run_exit(run: Run, hook: Mapping[str, Any], phase: str) -> Object:
     """The exit handler's node, taken on."""
     run.variables |= {"workflow.status": phase, "workflow.failures": failures(run.tree.by_id)}
     name = f"{run.name}.onExit"
+    filled = {**hook, "arguments": substitute(hook.get("arguments") or {}, run.variables)}
     with suppress(ExecutionError):  # its node says so
-        execute(run, name, Call(target=hook, scope=run.templates.scope, on_exit=True, flag={"hooked": True}))
+        execute(run, name, Call(target=filled, scope=run.templates.scope, on_exit=True, flag={"hooked": True}))
     return run.tree.at(name)
 
 
@@ -188,21 +191,13 @@ def _kept(run: Run, end: tuple[str, str] | None) -> Object:
     if end is not None:
         status |= {"phase": end[0], "finishedAt": run.tree.now} | ({"message": end[1]} if end[1] else {})
     status["conditions"] = _conditions(run, end is not None)
-    metadata = run.workflow["metadata"] if before.get("phase") else _described(run.workflow["metadata"], run.spec)
-    return _labelled({**run.workflow, "metadata": metadata, "status": status})
-
-
-def _described(metadata: Object, spec: Object) -> Object:
-    """The Workflow's metadata with what its spec adds to them (``workflowMetadata``); its own go before."""
-    added = spec.get("workflowMetadata") or {}
-    parts = {kind: {**(added.get(kind) or {}), **(metadata.get(kind) or {})} for kind in ("labels", "annotations")}
-    return {**metadata, **{kind: part for kind, part in parts.items() if part}}
+    return _labelled({**run.workflow, "status": status})
 
 
 def _conditions(run: Run, ended: bool) -> list[Object]:
     pods = [node for node in run.tree.by_id.values() if node["type"] == "Pod"]
     found = []
-    if pods:
+    if pods or phase_of(run.workflow):  # the controller says so from its second look on
         running = any(node["phase"] == "Running" for node in pods)
         found.append({"type": "PodRunning", "status": str(running)})
     return [*found, {"type": "Completed", "status": "True"}] if ended else found

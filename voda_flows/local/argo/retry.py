@@ -88,7 +88,7 @@ def _goes_on(run: Run, frame: Frame, strategy: Object, tries: list[Object]) -> b
         _end(run, frame, last, last["phase"], verdict)
         return False
     waited_s = _backoff_left_s(run, strategy, tries)
-    if waited_s > 0:
+    if waited_s > 0 and strategy.get("limit") is not None:  # without a limit the controller does not wait
         run.look_again(waited_s)
         run.tree.update(frame.name, message=f"Backoff for {_backoff_s(strategy, len(tries)):g} seconds")
         return False
@@ -122,7 +122,7 @@ def _verdict(run: Run, strategy: Object, tries: list[Object]) -> str | None:
 
 
 def _holds(expression: str, tries: list[Object]) -> bool:
-    result = evaluate(expression, _last_variables(tries))
+    result = evaluate(expression, {"retries": str(len(tries) - 1), **_last_variables(tries)})
     if not isinstance(result, bool):
         raise InvalidValue(f"retryStrategy.expression: expected true or false, got {result!r}")
     return result

@@ -15,7 +15,7 @@ from scheduler_core.errors import InvalidValue
 from voda_flows.local.argo.expressions import evaluate
 from voda_flows.local.argo.names import go_json, text
 from voda_flows.local.argo.nodes import is_failed
-from voda_flows.local.argo.substitute import replace
+from voda_flows.local.argo.substitute import OPENING, replace
 from voda_flows.objects import Object, parse_time
 
 NODE_FIELDS = {"id": "id", "startedAt": "startedAt", "finishedAt": "finishedAt", "status": "phase", "ip": "podIP",
@@ -87,19 +87,24 @@ def _taken(declared: Object, variables: Mapping[str, str]) -> str:
         return value
     if "default" in source:
         return text(source["default"])
-    asked = source.get("expression") or source.get("parameter")
-    raise InvalidValue(f"output parameter '{declared['name']}': unable to resolve {asked}")
+    asked = text(source.get("expression") or source.get("parameter", "")).strip()
+    raise InvalidValue(f'Unable to resolve: "{_inside(asked)}"')
 
 
 def _resolved(source: Object, variables: Mapping[str, str]) -> str | None:
-    """What an output is taken from; None where that is not there."""
+    """What an output is taken from: an expression, or one reference; None where that is not there."""
     if "expression" in source:
         try:
             return text(evaluate(source["expression"], variables))
         except InvalidValue:
             return None
-    value = replace(text(source.get("parameter", "")), variables)
-    return value if "parameter" in source and "{{" not in value else None
+    asked = text(source.get("parameter", "")).strip()
+    value = asked if OPENING in _inside(asked) else replace(asked, variables)
+    return value if "parameter" in source and OPENING not in value else None
+
+
+def _inside(asked: str) -> str:
+    return asked.removeprefix("{{").removesuffix("}}").strip()
 
 
 def suspended_outputs(template: Object) -> Object | None:
@@ -129,6 +134,13 @@ def _default(parameter: Object) -> Object:
             f"raw output parameter '{parameter['name']}' has not been set and does not have a default value"
         )
     return {"name": parameter["name"], "value": text(source["default"])}
+
+
+def described(metadata: Object, spec: Object) -> Object:
+    """A Workflow's metadata with what its spec adds to them (``workflowMetadata``); its own go before."""
+    added = spec.get("workflowMetadata") or {}
+    parts = {kind: {**(added.get(kind) or {}), **(metadata.get(kind) or {})} for kind in ("labels", "annotations")}
+    return {**metadata, **{kind: part for kind, part in parts.items() if part}}
 
 
 def workflow_variables(workflow: Object, arguments: Sequence[Object]) -> dict[str, str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from scheduler_core.errors import InvalidValue
 from voda_flows.local.argo.arguments import expands
@@ -76,8 +76,11 @@ def _run_group(run: Run, frame: Frame, name: str, group: list[tuple[Object, Vari
     except InvalidValue as error:
         return run.tree.mark(name, "Error", str(error))
     boundary_id, waits = node_id(run.name, frame.name), False
-    for step in planned:
+    for step, why_not in planned:
         child = f"{name}.{step['name']}"
+        if why_not:
+            _skip(run, frame, name, step, why_not)
+            continue
         if run.tree.get(child) is None and is_full(run, frame):
             waits = True
             continue
@@ -90,43 +93,44 @@ def _run_group(run: Run, frame: Frame, name: str, group: list[tuple[Object, Vari
         run.tree.connect(name, child)
     if waits:
         return run.tree.at(name)
-    return _group_end(run, name, {f"{name}.{step['name']}": step for step in planned})
+    return _group_end(run, name, {f"{name}.{step['name']}": step for step, why_not in planned if not why_not})
 
 
-def _planned(run: Run, frame: Frame, group: str, step: tuple[Object, Variables]) -> list[Object]:
-    """The steps of a group that run: those that one of its template has begun, or begins now."""
+class _Planned(NamedTuple):
+    """A step of a group, and why it does not run where it does not."""
+
+    step: Object
+    why_not: str = ""
+
+
+def _planned(run: Run, frame: Frame, group: str, step: tuple[Object, Variables]) -> list[_Planned]:
+    """The steps of a group that one of its template has begun, begins now, or passes over now."""
     written, variables = step
     branch = begun(run, f"{group}.", written)
     if branch is not None:
-        return [] if branch.is_skipped else [branch.step]
+        return [] if branch.is_skipped else [_Planned(branch.step)]
     if not expands(written):
-        return _single(run, frame, group, substitute(written, variables))
+        try:
+            return [_looked_at(substitute(written, variables))]
+        except InvalidValue as error:
+            raise InvalidValue(f"failed to resolve references: {error}") from error
     found = branches(run, f"{group}.", written, variables)
     if not found:
         _skip(run, frame, group, written, "Skipped, empty params")
     planned = [each for each in found if not each.is_skipped]
-    return [each.step for each in planned if each.has_begun or _is_to_run(run, frame, group, each.step)]
+    return [_Planned(each.step) if each.has_begun else _looked_at(each.step) for each in planned]
 
 
-def _single(run: Run, frame: Frame, group: str, step: Object) -> list[Object]:
-    """A step that begins, where its condition lets it."""
-    try:
-        return [step] if _is_to_run(run, frame, group, step) else []
-    except InvalidValue as error:
-        raise InvalidValue(f"failed to resolve references: {error}") from error
-
-
-def _is_to_run(run: Run, frame: Frame, group: str, step: Object) -> bool:
-    """Whether a step's condition holds; one that does not run gets its node at once.
+def _looked_at(step: Object) -> _Planned:
+    """A step that begins, or does not since its condition does not hold.
 
     Raises:
         InvalidValue: The condition is none, or the step needs what never came.
     """
     if should_run(step.get("when")):
         unresolved(step)
-        return True
-    _skip(run, frame, group, step, f"when '{step['when']}' evaluated false")
-    return False
+        return _Planned(step)
+    return _Planned(step, f"when '{step['when']}' evaluated false")
 
 
 def _skip(run: Run, frame: Frame, group: str, step: Object, message: str) -> None:

@@ -63,7 +63,8 @@ class Templates:
         self._namespace: str = workflow["metadata"].get("namespace") or "default"
         self._source = source
         self._own = {template.get("name", ""): template for template in spec.get("templates") or ()}
-        self.scope = LOCAL + workflow["metadata"]["name"]
+        is_referring = bool((workflow.get("spec") or {}).get("workflowTemplateRef"))
+        self.scope = LOCAL if is_referring else LOCAL + workflow["metadata"]["name"]
         self.stored: dict[str, Object] = dict(stored)
 
     def resolve(self, call: Mapping[str, Any], scope: str) -> tuple[Object, str]:

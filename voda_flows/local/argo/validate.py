@@ -8,6 +8,7 @@ last what only local mode cannot do.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
@@ -23,10 +24,15 @@ from voda_flows.local.argo.podpatch import patched
 from voda_flows.local.argo.retry import POLICIES
 from voda_flows.local.argo.run import POD_KINDS, kind_of
 from voda_flows.local.argo.schema import check_fields, check_pod_spec
+from voda_flows.local.argo.scope import described
 from voda_flows.local.argo.substitute import tags_within
 from voda_flows.local.argo.templates import NAMESPACED, Templates, TemplateSource, effective_spec
 from voda_flows.local.argo.unsupported import Unsupported
 from voda_flows.objects import Object
+
+QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|{{.*?}}")
+PATTERN = re.compile(r"=~|!~")
+"""Comparison with a regular expression: one of a stranger could keep the engine busy for ever."""
 
 
 def validate(workflow: Object, source: TemplateSource) -> None:
@@ -81,7 +87,8 @@ class _Check:
         self._calls: dict[Template, list[Calling]] = {}
         self._templates = Templates(workflow, spec, source, {})
         self._arguments: list[Object] = (spec.get("arguments") or {}).get("parameters") or []
-        self._global = workflow_names(workflow, self._arguments)
+        whole = {**workflow, "metadata": described(workflow["metadata"], spec)}
+        self._global = workflow_names(whole, self._arguments)
         self._seen: set[tuple[str, str]] = set()
 
     def run(self) -> None:
@@ -184,6 +191,7 @@ class _Check:
                 with at(f"steps[{index}][{number}]"):
                     _check_name(step, f"{where}.steps[{index}]", seen)
                     check_tags(_asked(step), known, f"{where}.steps", items=expands(step))
+                    _check_when(step, f"{where}.steps[{index}].{step['name']}")
             for number, step in enumerate(group):
                 path = f"steps[{index}][{number}]"
                 with at(path):
@@ -210,6 +218,7 @@ class _Check:
         for name, task in _sorted(graph, where, places):
             with at(places[name]):
                 target = self._enter(task, scope, f"{where}.tasks.{name} ")
+                _check_when(task, f"{where}.tasks.{name}")
             self._noted(template, scope, task, target, places[name])
             said[name] = step_names(f"tasks.{name}", task, target)
         for name, task in graph.tasks.items():
@@ -252,6 +261,13 @@ def _check_name(step: Object, where: str, seen: set[str]) -> None:
     lists = [key for key in EXPANDING if key in step]
     if len(lists) > 1:
         raise InvalidValue(f"{where}.{name}: expected one of {', '.join(EXPANDING)}, got {', '.join(lists)}")
+
+
+def _check_when(step: Object, where: str) -> None:
+    """Check that a condition has nothing that local mode does not know, as far as its text tells."""
+    found = PATTERN.search(QUOTED.sub("", str(step.get("when", ""))))
+    if found:
+        raise InvalidValue(f"{where}.when: {found[0]}: not supported in local mode", path="when")
 
 
 def _graph(template: Object, places: Mapping[str, str]) -> Graph:

@@ -20,7 +20,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Callable
 
-from voda_flows.runtime.launch.one_request import NOT_FOUND, OK, Asked, OneRequest
+from voda_flows.runtime.launch.one_request import BAD_REQUEST, NOT_FOUND, OK, Asked, OneRequest
 from voda_flows.runtime.log import open_log
 
 if TYPE_CHECKING:
@@ -110,8 +110,7 @@ class Rendezvous:
             self._values.pop(place, None)
             reply(OK, b"")
         elif asked.scope == RANK_AND_SIZE:
-            # It waits for all other ranks there, and as it does so must keep neither the loop nor the driver's end.
-            threading.Thread(target=self._tell_place, args=(asked.key, reply), daemon=True).start()
+            self._seek_place(asked.key, reply)
         elif place in self._values:
             reply(OK, self._values[place])
         else:
@@ -129,11 +128,18 @@ class Rendezvous:
             waiting.remove(reply)
             reply(NOT_FOUND, b"")
 
-    def _tell_place(self, key: str, reply: Reply) -> None:
+    def _seek_place(self, key: str, reply: Reply) -> None:
         host, _, slot = key.rpartition(":")
+        if not host or not slot.isdigit():  # a path is ASCII: so are its digits
+            reply(BAD_REQUEST, b"")
+            return
+        # It waits for all other ranks there, and as it does so must keep neither the loop nor the driver's end.
+        threading.Thread(target=self._tell_place, args=(host, int(slot), reply), daemon=True).start()
+
+    def _tell_place(self, host: str, slot: int, reply: Reply) -> None:
         self._on_reset()
-        self._elastic.record_ready(host, int(slot))
-        found = self._elastic.get_slot_info(host, int(slot))
+        self._elastic.record_ready(host, slot)
+        found = self._elastic.get_slot_info(host, slot)
         self._call(functools.partial(reply, OK, found.to_response_string().encode("ascii")))
 
     def _call(self, deed: Callable[[], None]) -> None:

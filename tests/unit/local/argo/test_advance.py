@@ -110,7 +110,7 @@ def test_changed_template_changes_no_running_workflow() -> None:
 
     assert bench.pod("c")["spec"]["containers"][0]["command"] == ["sh", "-c", "old"]
     assert bench.nodes["w[2].c"]["templateRef"] == {"name": "library", "template": "used"}
-    assert bench.nodes["w[2].c"]["templateScope"] == "local/w"
+    assert bench.nodes["w[2].c"]["templateScope"] == "local/"
 
 
 def test_arguments_of_the_workflow_go_before_its_templates() -> None:

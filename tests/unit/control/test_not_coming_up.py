@@ -1,0 +1,145 @@
+"""Pods that do not come up: GPUs go to others, the job goes on or ends, and people are told what the pods say."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from scheduler_core.model.job import JobPhase
+from scheduler_core.model.plan import Abandon, Announce, Evict, Grant, Release
+from tests.unit.control.world import World
+from voda_flows.config import Settings
+from voda_flows.control.enforce import StoreEnforcer
+from voda_flows.control.explain import explain
+from voda_flows.control.observe import StoreObserver
+from voda_flows.control.pods import why_pending
+from voda_flows.objects import Object, key_of
+
+START_LIMIT_S = 300.0
+PULL = {"reason": "ImagePullBackOff", "message": 'Back-off pulling image "nowhere/x:1"'}
+PULLING = {"phase": "Pending", "containerStatuses": [{"name": "main", "state": {"waiting": PULL}}]}
+WHY = 'ImagePullBackOff: Back-off pulling image "nowhere/x:1"'
+
+
+class Patient(World):
+    """A world in which a test says how late it is for the scheduler; its process goes on all along."""
+
+    def __init__(self, home: Path) -> None:
+        super().__init__(home, gpus=(2,))
+        self.late_s = 0.0
+        self.observer = StoreObserver(self.store, Settings(), self.drivers, clock=lambda: time.time() + self.late_s)
+        self.enforcer = StoreEnforcer(self.store, self.observer)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Patient:
+    """Two GPUs; a job of two was granted them, and none of its pods comes up."""
+    made = Patient(tmp_path)
+    made.submit("bad", min_gpus="2", max_gpus="2")
+    made.cycle()
+    hang(made)
+    return made
+
+
+def hang(world: World) -> None:
+    """Every pod that waits says that its image cannot be had."""
+    for pod in world.store.list("Pod"):
+        if not (pod.get("status") or {}).get("phase"):
+            world.patch(key_of(pod), PULLING)
+
+
+def test_a_job_whose_image_cannot_be_had_gives_its_gpus_back_and_ends(world: Patient) -> None:
+    """Workers go after the limit, then the driver, then the checkpoint step's tries; another job runs meanwhile."""
+    world.observer.observe()
+    world.late_s = START_LIMIT_S
+    job_id = world.job().id
+    assert [type(action) for action in world.cycle()] == [Evict, Evict]
+    reason = "its driver did not come up within 300 s"
+    assert world.cycle() == [Abandon(job_id=job_id, segment=0, role="driver", reason=reason)]
+    assert world.cycle() == [Release(job_id=job_id, segment=0)]
+    hang(world)
+    world.cycle()
+    assert (world.job().phase, world.job().stalled) == (JobPhase.BETWEEN, False)
+
+    world.late_s = 2 * START_LIMIT_S + 10
+    assert world.job().stalled
+    world.submit("good", min_gpus="2", max_gpus="2", job_name="good")
+    granted = [action for action in world.cycle() if isinstance(action, Grant)]
+    assert [action.job_id for action in granted] == [world.job("good").id]
+
+    for number in range(10):
+        hang(world)
+        world.late_s = (3 + number) * START_LIMIT_S
+        world.round()
+        if world.nodes_of("bad")["phase"] == "Failed":
+            break
+    said = [node.get("message") for node in world.nodes_of("bad")["nodes"].values() if node["type"] == "Pod"]
+    assert f"its driver did not come up within 300 s: {WHY}" in said
+    assert f"the checkpoint step did not come up within 300 s: {WHY}" in said
+    assert world.nodes_of("bad")["phase"] == "Failed"
+
+
+def test_what_pods_say_is_told(world: Patient) -> None:
+    """`voda explain` names the pods that do not run and why."""
+    told = explain(world.store, Settings(), "bad")
+
+    assert f"w0 does not run: {WHY}." in told
+    assert f"Its driver does not run: {WHY}." in told
+
+
+def test_the_next_gate_says_why_the_last_start_failed(world: Patient) -> None:
+    """Which worker, where, and what its pod said."""
+    for pod in world.store.list("Pod"):
+        if pod["metadata"]["labels"]["voda.dev/role"] == "driver":
+            world.patch(key_of(pod), {"phase": "Running", "podIP": "127.1.0.9", "containerStatuses": None})
+    world.observer.observe()
+    world.late_s = START_LIMIT_S
+    world.cycle()
+    world.end_pod("driver")
+    world.cycle()
+    world.run_pods()
+    world.end_pod("checkpoint", state="resize")
+    world.store.create(_stranger())
+
+    (told,) = [action.message for action in world.cycle() if isinstance(action, Announce)]
+
+    failed = f"last failure: w1 on n0: not ready 300 s after its grant: {WHY}"
+    assert told == f"queued: place 1, waits for 2 GPUs; {failed}"
+
+
+@pytest.mark.parametrize(
+    ("status", "why"),
+    [
+        ({}, ""),
+        ({"phase": "Running"}, ""),
+        ({"phase": "Pending", "containerStatuses": [{"state": {"waiting": {"reason": "ContainerCreating"}}}]}, ""),
+        (PULLING, WHY),
+        (
+            {
+                "phase": "Pending",
+                "conditions": [
+                    {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes"}
+                ],
+            },
+            "Unschedulable: 0/3 nodes",
+        ),
+        ({"phase": "Pending", "message": "Unschedulable: no slots"}, "Unschedulable: no slots"),
+    ],
+)
+def test_a_pod_says_why_it_waits(status: Object, why: str) -> None:
+    """As its kubelet, the scheduler of pods or local mode's says it; what is on its way says nothing."""
+    assert why_pending({"metadata": {}, "status": status}) == why
+
+
+def _stranger() -> Object:
+    """A pod of somebody else on all GPUs."""
+    limits = {"resources": {"limits": {"nvidia.com/gpu": "2"}}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "stranger", "namespace": "default"},
+        "spec": {"nodeName": "n0", "containers": [{"name": "main", **limits}]},
+        "status": {"phase": "Running"},
+    }

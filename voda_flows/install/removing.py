@@ -1,0 +1,131 @@
+"""An installation taken away: the scheduler first, then its rights, then what it has written. What people made stays.
+
+It can be repeated and cut off anywhere. Namespaces, volumes and claims stay, and with them checkpoints and the
+Workflows that have ended; so does what other kustomizations brought into further namespaces.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from scheduler_core.errors import Conflict, NotFound
+from voda_flows.control import lease, targets
+from voda_flows.control.jobs import find_jobs
+from voda_flows.install.applying import document_key, installed, ordered, resource_for
+from voda_flows.kube.api import Api
+from voda_flows.kube.resources import Resource, resource_of
+from voda_flows.objects import CRON_LABEL, Key, Object
+from voda_flows.report.history import HISTORY_MAP
+from voda_flows.store import json_text
+
+#: What holds what people made.
+KEPT: Final = frozenset({"Namespace", "PersistentVolume", "PersistentVolumeClaim"})
+#: What the scheduler makes in its own namespace.
+_WRITTEN = (
+    ("ConfigMap", targets.TARGET_MAP),
+    ("ConfigMap", HISTORY_MAP),
+    ("Lease", lease.NAME),
+)
+#: Live jobs that are named when they are in the way.
+_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Removed:
+    """What became of one object.
+
+    Attributes:
+        key: Which object.
+        what: ``deleted`` or ``stays``.
+    """
+
+    key: Key
+    what: str
+
+
+def check_no_jobs(api: Api, documents: Iterable[Object], *, everywhere: bool) -> None:
+    """Refuse where jobs of this installation are still live: without their account's rights their pods fail.
+
+    Args:
+        api: The API server.
+        documents: The installation's.
+        everywhere: Whether its scheduler serves all namespaces.
+
+    Raises:
+        Conflict: There are such jobs.
+    """
+    places = {document_key(body).namespace for body in documents if body["kind"] == "WorkflowTemplate"}
+    workflows = [
+        body
+        for place in sorted({""} if everywhere else places)
+        for body in api.list(resource_of("Workflow"), place).items
+    ]
+    live = [f"{job.asked.namespace}/{job.asked.workflow}" for body in workflows for job in find_jobs(body)]
+    if live:
+        more = f" and {len(live) - _NAMED} more" if len(live) > _NAMED else ""
+        raise Conflict(
+            f"expected no live jobs, found {', '.join(sorted(live)[:_NAMED])}{more}\n"
+            "end them first (voda stop), or take Voda from under them with --force: they fail then"
+        )
+
+
+def remove(api: Api, documents: Iterable[Object], *, is_trial: bool) -> Iterator[Removed]:
+    """Take an installation away; each object is told of as soon as it is done.
+
+    Args:
+        api: The API server.
+        documents: What was installed.
+        is_trial: Whether the server only says whether it would.
+
+    Raises:
+        Forbidden: The account may not do that.
+    """
+    wanted = ordered(documents)
+    there = installed(api, wanted)
+    ours = [document_key(body) for body in wanted if document_key(body) in there]
+    going = [key for key in reversed(ours) if key.kind not in KEPT]
+    crons = [key for key in going if key.kind == "CronWorkflow"]
+    for key in crons:
+        runs = _runs(api, key)
+        yield from _delete(api, [there[key], *runs], is_trial=is_trial)
+    rest = [key for key in going if key.kind not in ("CronWorkflow", "ConfigMap")]
+    yield from _delete(api, [there[key] for key in rest], is_trial=is_trial)
+    # Now nobody can write them any more.
+    yield from _delete(api, [there[key] for key in going if key.kind == "ConfigMap"], is_trial=is_trial)
+    for place in sorted({document_key(body).namespace for body in wanted if body["kind"] == "CronWorkflow"}):
+        yield from _delete(api, _written(api, place), is_trial=is_trial)
+    yield from (Removed(key=key, what="stays") for key in ours if key.kind in KEPT)
+
+
+def _runs(api: Api, cron: Key) -> list[Object]:
+    """The scheduler's runs, those that people started too."""
+    return api.list(resource_of("Workflow"), cron.namespace, {CRON_LABEL: cron.name}).items
+
+
+def _written(api: Api, namespace: str) -> list[Object]:
+    found = []
+    for kind, name in _WRITTEN:
+        found += [body for body in api.list(resource_of(kind), namespace).items if body["metadata"]["name"] == name]
+    return found
+
+
+def _delete(api: Api, bodies: Iterable[Object], *, is_trial: bool) -> Iterator[Removed]:
+    for body in bodies:
+        key, uid = document_key(body), body["metadata"]["uid"]
+        options = {
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "preconditions": {"uid": uid},
+            "propagationPolicy": "Foreground" if key.kind == "Workflow" else "Background",
+            **({"dryRun": ["All"]} if is_trial else {}),
+        }
+        with contextlib.suppress(NotFound):  # it went with its owner, or somebody else took it away meanwhile
+            api.delete(key, json_text(key, options), uid, _resource(key.kind))
+        yield Removed(key=key, what="deleted")
+
+
+def _resource(kind: str) -> Resource:
+    return resource_of(kind) if kind in ("Workflow", "Lease") else resource_for(kind)
