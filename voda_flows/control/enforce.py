@@ -24,7 +24,7 @@ from voda_flows.control.why import given, with_why
 from voda_flows.objects import Object, format_time
 from voda_flows.store import ObjectStore
 from voda_flows.wire import AllocationDocument, DocumentWorker, document_text, encode, gate_workers_text
-from voda_flows.workflows.packed import nodes_patch
+from voda_flows.workflows.packed import nodes_of, nodes_patch
 
 log = logging.getLogger(__name__)
 
@@ -104,12 +104,22 @@ class StoreEnforcer:
         self._patch_node(view, gate, answered)
 
     def _say(self, view: JobView, nodes: Iterable[str], text: str) -> None:
-        """Put words on nodes of pods; they are worth one try, and no action fails for them."""
-        changes = {node: {"message": text} for node in nodes if node}
-        if not changes:
+        """Put words on nodes of pods; no action fails for them.
+
+        Nothing is decided by them, so what they are written on need not be as it was seen: the pods' progress changes
+        it all the time. It must only be there: a patch would make half a node of one that is gone.
+        """
+        wanted, metadata = [node for node in nodes if node], view.workflow["metadata"]
+        if not wanted:
             return
         try:
-            self._patch(view.workflow, nodes_patch(self._observer.current(view.workflow), changes))
+            body = self._store.get("Workflow", metadata["namespace"], metadata["name"])
+            there = nodes_of(body) if body["metadata"]["uid"] == metadata["uid"] else {}
+            change = nodes_patch(body, {node: {"message": text} for node in wanted if node in there})
+            version = body["metadata"]["resourceVersion"]
+            self._store.merge_patch(
+                "Workflow", metadata["namespace"], metadata["name"], change, resource_version=version
+            )
         except VodaError as fault:
             log.info("job=%s message=%r not written: %s", view.id, text, fault)
 

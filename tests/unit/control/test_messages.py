@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from scheduler_core.errors import Conflict
+from scheduler_core.model.plan import Stop
 from tests.unit.control.world import World
 from voda_flows.objects import Object
 
@@ -68,6 +69,19 @@ def test_a_growth_and_a_stop_say_why(world: World) -> None:
     assert messages(world, "a")["driver"] == said
     world.cycle()
     assert messages(world, "a")["grow-gate"] == "no more workers: its driver has ended"
+
+
+def test_words_are_written_though_the_workflow_changed_meanwhile(world: World) -> None:
+    """Progress of running pods changes a Workflow all the time; only nodes that are still there are written on."""
+    world.submit("a", max_gpus="1")
+    world.cycle()
+    start(world)
+    view = world.view()
+    world.store.merge_patch("Workflow", "default", "a", {"metadata": {"labels": {"x": "y"}}})
+
+    world.enforcer.enforce(Stop(job_id=view.id, segment=0, generation=2, reason="why not"))
+
+    assert messages(world, "a")["driver"].startswith("why not; decision 1")
 
 
 def test_words_are_not_worth_a_conflict(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
