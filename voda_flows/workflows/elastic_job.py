@@ -32,10 +32,10 @@ from hera.workflows import (
     WorkflowTemplate,
 )
 from hera.workflows import models as m
-from hera.workflows.protocol import Templatable
 
 from voda_flows.workflows.described import described
 from voda_flows.workflows.parameters import JOB_ENTRYPOINT, JOB_TEMPLATE, PARAMETERS, POD_PARAMETERS
+from voda_flows.workflows.told import CHECKPOINT_OUTPUTS, DESCRIPTION, JOB_OUTPUTS, called, taken_from
 
 #: Ports on a pod's own address; the agent's readiness probe connects to it when its imports are done.
 AGENT_PORT = 7070
@@ -45,33 +45,6 @@ NODE_LOSS_S = 10
 GRACE_S = 60
 #: Tries of a checkpoint step whose pod was lost; a step that failed by itself (exit code 1) has said that its job has.
 CHECKPOINT_TRIES = 5
-#: What the checkpoint step says, and what stands for it where its pod was lost before it could.
-CHECKPOINT_OUTPUTS = {
-    "state": "lost",
-    "why": "the checkpoint step was lost",
-    "metric": "unknown",
-    "resizes": "unknown",
-    "gpu-seconds": "unknown",
-    "record": "{}",
-}
-#: Those that the job has too, for people and for the steps behind it, taken on from its last checkpoint step.
-JOB_OUTPUTS = ("metric", "resizes", "gpu-seconds")
-DESCRIPTION = """
-Trains on `min-gpus` to `max-gpus` GPUs with elastic Horovod.
-
-It waits at its **gate** (no pod, no GPU) until the scheduler grants it workers: the gate's message says its place in
-the queue and when that may be. It grows and shrinks while it trains (**grow**, workers such as `w2-on-node7`), and is
-stopped at a **checkpoint** where others come first; the next **segment** goes on from there. Messages say why.
-""".strip()
-#: What nodes are called where Argo shows them, by template; others by their step. A name that does not match Argo's
-#: rule (63 letters, digits, ``-`` and ``.``) fails the node, so it must be sure to.
-CALLED = {
-    "segment": "segment-{{inputs.parameters.segment}}",
-    "grow": "grow",
-    "grow-gate": "grow-gate",
-    "worker": "{{inputs.parameters.shown}}",
-    "checkpoint": "checkpoint-{{inputs.parameters.segment}}",
-}
 
 _WORKER_INPUTS = (
     *("segment", "image", "volume", "job-name", "service-account", "workdir", "command", "warm"),
@@ -106,21 +79,6 @@ def _passed(*names: str, **values: str) -> list[Parameter]:
 def _supplied(name: str, default: str) -> Parameter:
     """An output that only the scheduler gives; the default is what ``argo resume`` leaves."""
     return Parameter(name=name, value_from=m.ValueFrom(supplied=m.SuppliedValueFrom(), default=default))
-
-
-def _taken_from(last: str, otherwise: str) -> list[Parameter]:
-    """The job's outputs from the one of two steps that ran; unknown where neither has any."""
-    return [
-        Parameter(
-            name=name,
-            value_from=m.ValueFrom(
-                expression=f"steps.{last}.status == 'Skipped' ? steps.{otherwise}.outputs.parameters['{name}']"
-                f" : steps.{last}.outputs.parameters['{name}']",
-                default="unknown",
-            ),
-        )
-        for name in JOB_OUTPUTS
-    ]
 
 
 def _identity_env() -> list[Env]:
@@ -217,7 +175,7 @@ def _segment() -> Steps:
     with Steps(
         name="segment",
         inputs=_inputs(*_SEGMENT_INPUTS),
-        outputs=_taken_from("train", "requeue"),
+        outputs=taken_from("train", "requeue"),
     ) as segment:
         Step(name="gate", template="gate")
         with segment.parallel():
@@ -248,7 +206,7 @@ def _worker_step(workers: str) -> Step:
 
 def _train() -> Steps:
     with Steps(
-        name="train", inputs=_inputs(*_SEGMENT_INPUTS, "workers"), outputs=_taken_from("resize", "checkpoint")
+        name="train", inputs=_inputs(*_SEGMENT_INPUTS, "workers"), outputs=taken_from("resize", "checkpoint")
     ) as train:
         with train.parallel():
             Step(name="driver", template="driver", continue_on=_CONTINUE, arguments=_passed(*_DRIVER_INPUTS))
@@ -385,22 +343,11 @@ def _checkpoint() -> Container:
     )
 
 
-def _called(*templates: Steps | Suspend | Container) -> list[m.Template | Templatable]:
-    """The templates with what their nodes are called: an annotation of the template, for which Hera has no argument."""
-    whole = WorkflowTemplate(name=JOB_TEMPLATE, templates=list(templates)).build()
-    assert isinstance(whole, m.WorkflowTemplate)
-    built = whole.spec.templates or []
-    for template in built:
-        if template.name in CALLED:
-            template.annotations = {"workflows.argoproj.io/display-name": CALLED[template.name]}
-    return list(built)
-
-
 w = WorkflowTemplate(
     name=JOB_TEMPLATE,
     labels={"app.kubernetes.io/part-of": "voda"},
     annotations=described(DESCRIPTION),
     entrypoint=JOB_ENTRYPOINT,
     arguments=_shown(),
-    templates=_called(_job(), _segment(), _train(), _grow(), *_gates(), _worker(), _driver(), _checkpoint()),
+    templates=called(_job(), _segment(), _train(), _grow(), *_gates(), _worker(), _driver(), _checkpoint()),
 )

@@ -12,7 +12,7 @@ from voda_flows.runtime.checkpoint import Segment, Verdict, judge, run
 from voda_flows.runtime.errors import BadEnvironment
 from voda_flows.runtime.segment_folder import End
 from voda_flows.runtime.segment_record import told_by
-from voda_flows.workflows.elastic_job import CHECKPOINT_OUTPUTS
+from voda_flows.workflows.told import CHECKPOINT_OUTPUTS
 
 DONE = End("done", 90, 9, "")
 STOPPED = End("stopped", 40, 4, "")

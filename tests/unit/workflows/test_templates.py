@@ -11,9 +11,10 @@ import pytest
 import yaml
 
 from voda_flows.render import TEMPLATES, rendered, write
-from voda_flows.workflows.elastic_job import CALLED, w
+from voda_flows.workflows.elastic_job import w
 from voda_flows.workflows.examples import EXAMPLES, Example
 from voda_flows.workflows.parameters import PARAMETERS
+from voda_flows.workflows.told import CALLED
 from voda_flows.yaml_text import dump_yaml
 
 
