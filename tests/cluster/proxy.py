@@ -217,6 +217,13 @@ class _Exchange:
         self._is_of_pods = url.path == PODS and proxy.manner.pods_late_s > 0
 
     def run(self) -> None:
+        try:
+            self._run()
+        finally:
+            if self._held:
+                self._held.over.set()
+
+    def _run(self) -> None:
         if self._fate == "reset before":
             self._reset()
             return
@@ -241,7 +248,6 @@ class _Exchange:
             self._held.status = got.status
             if self._held.is_answered:
                 self._wait(self._held)
-            self._held.over.set()
         if self._fate == "reset after":
             self._reset()
             return
