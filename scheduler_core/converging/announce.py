@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
-from datetime import UTC, datetime
+
+import numpy as np
 
 from scheduler_core.allocate.feasible import unschedulable
 from scheduler_core.allocate.order import by_arrival
@@ -15,8 +17,7 @@ from scheduler_core.model.target import Target
 from scheduler_core.model.units import in_words
 
 _MINUTE_S = 60.0
-_FORM = "%Y-%m-%d %H:%M UTC"
-_TOLD = re.compile(r"; may start at (\d{4}-\d\d-\d\d \d\d:\d\d UTC)")
+_TOLD = re.compile(r"; may start at (\d{4}-\d\d-\d\d) (\d\d:\d\d) UTC")
 
 
 def queue_messages(observation: Observation, target: Target) -> dict[str, str]:
@@ -65,13 +66,14 @@ def _bucket(place: int) -> str:
 
 def _minute(moment_s: float) -> str:
     """A moment, to the minute that follows it."""
-    return datetime.fromtimestamp(-(-moment_s // _MINUTE_S) * _MINUTE_S, UTC).strftime(_FORM)
+    day, time = str(np.datetime64(math.ceil(moment_s / _MINUTE_S), "m")).split("T")
+    return f"{day} {time} UTC"
 
 
 def _told_s(message: str) -> float | None:
     """The start that a message tells, seconds since the epoch; None where it tells none."""
     found = _TOLD.search(message)
     try:
-        return datetime.strptime(found[1], _FORM).replace(tzinfo=UTC).timestamp() if found else None
+        return float(np.datetime64(f"{found[1]}T{found[2]}", "s").astype(int)) if found else None
     except ValueError:  # somebody else wrote on the gate
         return None

@@ -117,9 +117,11 @@ class StoreEnforcer:
             there = nodes_of(body) if body["metadata"]["uid"] == metadata["uid"] else {}
             change = nodes_patch(body, {node: {"message": text} for node in wanted if node in there})
             version = body["metadata"]["resourceVersion"]
-            self._store.merge_patch(
+            answer = self._store.merge_patch(
                 "Workflow", metadata["namespace"], metadata["name"], change, resource_version=version
             )
+            if version == self._observer.current(view.workflow)["metadata"]["resourceVersion"]:
+                self._observer.wrote(answer)  # nothing in it that was not seen: what follows goes on from there
         except VodaError as fault:
             log.info("job=%s message=%r not written: %s", view.id, text, fault)
 
