@@ -71,6 +71,8 @@ def server(setting: Setting) -> Part:
             "--secure=false",
             f"--port={SERVER_PORT}",
         ),
+        # Where it is to send what it is asked with somebody's token, it looks up here and not in its options.
+        environment={"KUBECONFIG": setting.file("argo.kubeconfig")},
         is_ready=lambda: answers(setting.network.control, SERVER_PORT, "/"),
     )
 

@@ -27,7 +27,7 @@ def command(shared: Shared, names: tuple[str, ...]) -> None:
     if shared.output in ("name", "json", "yaml"):
         output.objects(nodes, shared.output)
         return
-    views = [view for view in snapshot.take(shared.world, None).nodes if not names or view.name in names]
+    views = [view for view in snapshot.nodes_now(shared.world) if not names or view.name in names]
     headers, rows = ["NAME", "SLOTS", "FREE", "HELD BY"], []
     for view in views:
         held = [holder or "free" for holder in view.holders]

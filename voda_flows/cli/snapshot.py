@@ -90,6 +90,20 @@ def take(world: World, namespace: str | None, meant: Callable[[jobs.Named], bool
     )
 
 
+def nodes_now(world: World) -> tuple[NodeView, ...]:
+    """Nodes with the holders of their slots; where one may not see jobs, their pods' labels name them.
+
+    Raises:
+        Forbidden: One may not see nodes, or the pods of all namespaces.
+    """
+    try:
+        everyone = _everyone(world, world.namespace)
+    except Forbidden:
+        everyone = []
+    lives = [life for one in everyone for life in one.lives]
+    return node_views(world.whole.list("Node"), world.whole.list("Pod"), lives)
+
+
 def settings_of(world: World) -> Settings:
     """The scheduler's settings.
 

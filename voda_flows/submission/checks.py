@@ -139,13 +139,13 @@ def _check(body: Object, world: World, brought: Mapping[Key, Object]) -> None:
 def _check_alone(body: Object, world: World, template: TemplateSource, brought: Mapping[Key, Object]) -> None:
     """As the gate and the engine would; a cluster has more than local mode's engine knows."""
     if body["kind"] == "WorkflowTemplate":
-        validate_template(body, template)
+        validate_template(body, template, supported=world.attempt is None)
         return
     workflow = _workflow_of(body)
     if world.limits is not None:
         check_submission(workflow, world.limits)
     try:
-        validate(workflow, template)
+        validate(workflow, template, supported=world.attempt is None)
     except Unsupported:
         raise
     except InvalidValue as wrong:

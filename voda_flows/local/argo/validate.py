@@ -35,18 +35,19 @@ PATTERN = re.compile(r"=~|!~")
 """Comparison with a regular expression: one of a stranger could keep the engine busy for ever."""
 
 
-def validate(workflow: Object, source: TemplateSource) -> None:
+def validate(workflow: Object, source: TemplateSource, *, supported: bool = True) -> None:
     """Check a Workflow before it is kept.
 
     Args:
         workflow: The document as it is submitted.
         source: Gives WorkflowTemplates by namespace and name.
+        supported: Whether fields that only local mode has not are refused too.
 
     Raises:
         InvalidValue: The first fault: an unknown field, a wrong type, what the spec says wrong, or what local mode
             does not support.
     """
-    check_fields(workflow)
+    check_fields(workflow, supported=supported)
     metadata = workflow.get("metadata") or {}
     if not (metadata.get("name") or metadata.get("generateName")):
         raise InvalidValue("metadata.name: Required value: name or generateName is required", path="metadata")
@@ -59,17 +60,22 @@ def validate(workflow: Object, source: TemplateSource) -> None:
         spec = effective_spec(named, source)
     if spec.get("templates") != workflow["spec"].get("templates"):
         with elsewhere(), at("spec.workflowTemplateRef"):
-            check_fields({"spec": spec})
+            check_fields({"spec": spec}, supported=supported)
     _Check(named, spec, source).run()
 
 
-def validate_template(template: Object, source: TemplateSource) -> None:
+def validate_template(template: Object, source: TemplateSource, *, supported: bool = True) -> None:
     """Check a WorkflowTemplate before it is kept, as far as that is possible without the arguments of its users.
+
+    Args:
+        template: The document.
+        source: Gives other WorkflowTemplates.
+        supported: As for ``validate``.
 
     Raises:
         InvalidValue: The first fault, as ``validate`` has it.
     """
-    check_fields(template)
+    check_fields(template, supported=supported)
     spec = template.get("spec")
     if not isinstance(spec, dict):
         raise InvalidValue("spec: Required value", path="spec")
