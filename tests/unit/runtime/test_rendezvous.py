@@ -204,9 +204,9 @@ def test_it_ends_though_a_rank_waits_for_its_place(served: Served) -> None:
     waiting = threading.Thread(target=served.say, args=(b"GET /rank_and_size/w0:0 HTTP/1.1\r\n\r\n",), daemon=True)
     waiting.start()
     served.elastic.ranks.wait(LIMIT_S)  # the only rank is there, and about to be told
-    served.rendezvous.stop()
-    served.rendezvous.stop()
     (thread,) = (found for found in threading.enumerate() if found.name == "rendezvous")
+    served.rendezvous.stop()
+    served.rendezvous.stop()
     thread.join(LIMIT_S)
 
     assert not thread.is_alive()
