@@ -155,6 +155,8 @@ def test_down_ends_an_engine_that_only_begins(own_world: World) -> None:
     home = own_world.home
     own_world.store.renew("Node", nodes_of_shape("1x1"))
     with subprocess.Popen([sys.executable, "-m", "voda_flows.local.engine", str(home)]) as engine:
+        while str(home) not in Path(f"/proc/{engine.pid}/cmdline").read_text():
+            pass  # the kernel shows what a process is a moment after it has begun to be that
         assert not (home / "engine.json").exists()
         down(home)
         assert engine.wait(LIMIT_S) != 0
