@@ -25,9 +25,10 @@ from voda_flows.config import near_miss
 from voda_flows.kube.cluster import Cluster
 from voda_flows.kube.transport import Answer, AnswerLost, NotSent, Request
 
-#: A server in the same network accepts in milliseconds, and a slow proxy answers within 5 s.
+#: A server in the same network accepts in milliseconds, and a slow proxy answers within 5 s. One that is silent for
+#: so long is asked once more (``retrying.Patience``): its answer may have been lost on the way.
 CONNECT_S: Final = 3.0
-ANSWER_S: Final = 7.0
+ANSWER_S: Final = 5.5
 _OK = 200
 #: Large enough for a scheduler's threads: a watch each, and whoever reads or writes.
 _CONNECTIONS = 16

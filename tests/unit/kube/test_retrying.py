@@ -8,6 +8,8 @@ import pytest
 
 from scheduler_core.errors import Conflict, NotFound, Unreachable
 from tests.unit.kube.fake import FakeTime, FakeTransport, answer, api_of, listed, pod, refused
+from voda_flows.kube.connection import ANSWER_S
+from voda_flows.kube.retrying import Attempts, Patience
 from voda_flows.kube.store import KubeStore, Scope
 from voda_flows.kube.transport import Answer, AnswerLost, NotSent, Request
 from voda_flows.objects import Object
@@ -45,6 +47,19 @@ def test_repeating_ends_and_says_what_was_found() -> None:
     with pytest.raises(Unreachable, match=r"get Pod ns/a: expected an answer of https://server .* got 503: starting"):
         store_of(transport, time).get(*PLACE)
     assert 4 < time.now_s <= 6
+
+
+def test_a_server_that_was_silent_once_is_asked_again() -> None:
+    """The longest wait for an answer leaves time for another try, of a write too."""
+    time = FakeTime()
+    attempts = Attempts("update Pod ns/a", Patience(sleep=time.sleep, clock=time.clock), "https://server")
+    tries = iter(attempts)
+
+    next(tries)
+    time.sleep(ANSWER_S)
+    attempts.note("no answer")
+
+    assert next(tries) == 1
 
 
 def test_the_server_names_how_long_to_wait() -> None:
