@@ -18,9 +18,9 @@ MOUNT = Path("/sys/fs/cgroup")
 #: A group of processors has none until it is told; it may have its parent's.
 TOLD = ("cpuset.cpus", "cpuset.mems")
 SUBTREE = "cgroup.subtree_control"
-#: A group shares the processors with this computer's other processes as if it were one of them: each pod of a cluster
-#: would have the time of a tenth of a process. So it weighs as much as ten.
-WEIGHTS = {"cpu.shares": "10240", "cpu.weight": "1000"}
+#: A group shares the processors with this computer's other processes as if it were one of them. All pods together weigh
+#: as much as two: they have their share beside others' work, and the API server, which is one process, still has its own.
+WEIGHTS = {"cpu.shares": "2048", "cpu.weight": "200"}
 
 
 def name(network: Network) -> str:
