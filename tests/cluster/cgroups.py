@@ -18,8 +18,8 @@ MOUNT = Path("/sys/fs/cgroup")
 #: A group of processors has none until it is told; it may have its parent's.
 TOLD = ("cpuset.cpus", "cpuset.mems")
 SUBTREE = "cgroup.subtree_control"
-#: A group shares the processors with this computer's other processes as if it were one of them. All pods together weigh
-#: as much as two: they have their share beside others' work, and the API server, which is one process, still has its own.
+#: A group shares the processors with this computer's other processes as if it were one of them. All pods together
+#: weigh as much as two: they have their share beside others' work, and the API server, one process, still has its own.
 WEIGHTS = {"cpu.shares": "2048", "cpu.weight": "200"}
 
 
