@@ -14,7 +14,6 @@ from tests.cluster.test_ways import allow
 from tests.unit.local.argo.builders import call, steps
 
 pytestmark = pytest.mark.cluster
-pytest.importorskip("argo_workflows", reason="the extra argo-server is not installed")
 
 NAMESPACE = "through-argo"
 

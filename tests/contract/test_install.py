@@ -103,7 +103,7 @@ def kubectl() -> str:
     found = [folder / "bin/kubectl" for group in groups if (folder := programs.find_built(group))]
     path = str(found[0]) if found else shutil.which("kubectl")
     if path is None:
-        pytest.skip("expected kubectl on the PATH or among the test cluster's programs, found none")
+        pytest.fail("expected kubectl on the PATH or among the test cluster's programs, found none")
     return path
 
 
