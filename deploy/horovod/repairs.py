@@ -2,7 +2,8 @@
 
 When a rank dies in the middle of a collective, Gloo (as of 2023) can leave another rank waiting for its whole time
 limit, 30 seconds, in ``UnboundBuffer::waitRecv`` or ``waitSend``, although the connection in question has long
-ended. Two places in ``gloo/transport/tcp/pair.cc`` do that; each is mended by a few lines here.
+ended, or end that other rank's process. The places in ``gloo/transport/tcp/pair.cc`` that do that are each mended by
+a few lines here.
 
 A repair is a text that occurs exactly once and what takes its place: the source release is pinned by its digest, so
 anything else means that the release is another, and the build stops.
@@ -58,6 +59,53 @@ REPAIRS = (
           "The buffer of a failed operation is gone, closing ", peer_.str()));
       return -1;
     }
+""",
+    ),
+    Repair(
+        path=PAIR,
+        why=(
+            "What is left to send of a destroyed buffer stays at the head of its queue for good, and the thread of the "
+            "device goes round at full speed."
+        ),
+        before="""\
+    buf = NonOwningPtr<UnboundBuffer>(op.ubuf);
+    if (!buf) {
+      return false;
+    }
+""",
+        after="""\
+    buf = NonOwningPtr<UnboundBuffer>(op.ubuf);
+    if (!buf) {
+      signalException(GLOO_ERROR_MSG(
+          "The buffer of a failed operation is gone, closing ", peer_.str()));
+      return false;
+    }
+""",
+    ),
+    Repair(
+        path=PAIR,
+        why=(
+            "A rank that failed before it asked for another's data goes on to the next operation, and that data comes "
+            "for it: of a wrong length. The exception leaves through the thread of the device and ends the process."
+        ),
+        before="""\
+  if (state_ == CONNECTED) {
+    handleReadWrite(events);
+    return;
+  }
+""",
+        after="""\
+  if (state_ == CONNECTED) {
+    try {
+      handleReadWrite(events);
+    } catch (const std::exception& error) {
+      if (ex_ == nullptr) {
+        signalException(GLOO_ERROR_MSG(
+            "Out of step, closing ", peer_.str(), ": ", error.what()));
+      }
+    }
+    return;
+  }
 """,
     ),
     Repair(

@@ -206,6 +206,26 @@ def test_taking_it_away_leaves_what_people_made(site: Site) -> None:
     assert "mine" in [body["metadata"]["name"] for body in store.list("ConfigMap", site.name)]
 
 
+def test_its_runs_are_told_to_stop_even_where_their_cron_went_before(site: Site) -> None:
+    """Argo would make the pod of a run anew that is only deleted; and who was cut off after the cron can go on."""
+    bodies = site.installation()
+    list(apply(site.api, bodies, Manner()))
+    store = KubeStore(site.api)
+    run = Key("Workflow", site.name, str(start_scheduler(site.api, bodies)))
+    store.merge_patch(*run, {"metadata": {"finalizers": ["voda.dev/held-by-a-test"]}})
+    (cron,) = [body for body in bodies if body["kind"] == "CronWorkflow"]
+    options = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Orphan"}
+    site.api.delete(key_of(cron), json.dumps(options), store.get(*key_of(cron))["metadata"]["uid"])
+
+    removed = list(remove(site.api, bodies, is_trial=False))
+    held = store.get(*run)
+    store.merge_patch(*run, {"metadata": {"finalizers": None}})
+
+    assert Removed(key=run, what="deleted") in removed
+    assert held["spec"]["shutdown"] == "Terminate"
+    assert "deletionTimestamp" in held["metadata"]
+
+
 def test_it_is_not_taken_from_under_live_jobs(site: Site) -> None:
     """Without the rights of their account their pods would fail; one that has ended is in nobody's way."""
     bodies = site.installation()

@@ -7,7 +7,8 @@ import sys
 from tests.e2e.rig import ROOT
 
 #: With Gloo as it is released about one try in six is late: the chance to see none in all of these is one in a hundred.
-TRIES = 25
+#: Without the last of its repairs about one in thirty dies: none is seen in two runs of five.
+TRIES = 30
 
 
 def test_no_rank_waits_for_data_of_a_collective_that_failed() -> None:
@@ -17,5 +18,5 @@ def test_no_rank_waits_for_data_of_a_collective_that_failed() -> None:
     )
     counted = json.loads(ended.stdout.splitlines()[-1])
 
-    assert counted["late"] == 0
+    assert (counted["late"], counted["died"]) == (0, 0)
     assert counted["forced"] > 0, "no try came to the order of events that this test is for"

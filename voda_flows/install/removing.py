@@ -17,6 +17,7 @@ from voda_flows.control.jobs import find_jobs
 from voda_flows.install.applying import document_key, installed, ordered, resource_for
 from voda_flows.kube.api import Api
 from voda_flows.kube.resources import Resource, resource_of
+from voda_flows.kube.store import KubeStore
 from voda_flows.objects import CRON_LABEL, Key, Object
 from voda_flows.report.history import HISTORY_MAP
 from voda_flows.store import json_text
@@ -29,6 +30,8 @@ _WRITTEN = (
     ("ConfigMap", HISTORY_MAP),
     ("Lease", lease.NAME),
 )
+#: The scheduler's runs are told to stop before they are deleted; with their cron they would go without.
+_PROPAGATION: Final = {"CronWorkflow": "Orphan"}
 #: Live jobs that are named when they are in the way.
 _NAMED = 5
 
@@ -87,22 +90,23 @@ def remove(api: Api, documents: Iterable[Object], *, is_trial: bool) -> Iterator
     there = installed(api, wanted)
     ours = [document_key(body) for body in wanted if document_key(body) in there]
     going = [key for key in reversed(ours) if key.kind not in KEPT]
-    crons = [key for key in going if key.kind == "CronWorkflow"]
-    for key in crons:
-        runs = _runs(api, key)
-        yield from _delete(api, [there[key], *runs], is_trial=is_trial)
+    crons = [document_key(body) for body in wanted if body["kind"] == "CronWorkflow"]
+    yield from _delete(api, [there[key] for key in crons if key in there], is_trial=is_trial)
+    for key in crons:  # whether they are there or not: who was cut off here last time has left their runs
+        yield from _delete(api, _runs(api, key), is_trial=is_trial)
     rest = [key for key in going if key.kind not in ("CronWorkflow", "ConfigMap")]
     yield from _delete(api, [there[key] for key in rest], is_trial=is_trial)
     # Now nobody can write them any more.
     yield from _delete(api, [there[key] for key in going if key.kind == "ConfigMap"], is_trial=is_trial)
-    for place in sorted({document_key(body).namespace for body in wanted if body["kind"] == "CronWorkflow"}):
+    for place in sorted({key.namespace for key in crons}):
         yield from _delete(api, _written(api, place), is_trial=is_trial)
     yield from (Removed(key=key, what="stays") for key in ours if key.kind in KEPT)
 
 
 def _runs(api: Api, cron: Key) -> list[Object]:
-    """The scheduler's runs, those that people started too."""
-    return api.list(resource_of("Workflow"), cron.namespace, {CRON_LABEL: cron.name}).items
+    """The scheduler's runs that have not been told to go, those that people started too."""
+    runs = api.list(resource_of("Workflow"), cron.namespace, {CRON_LABEL: cron.name}).items
+    return [run for run in runs if "deletionTimestamp" not in run["metadata"]]
 
 
 def _written(api: Api, namespace: str) -> list[Object]:
@@ -114,17 +118,24 @@ def _written(api: Api, namespace: str) -> list[Object]:
 
 def _delete(api: Api, bodies: Iterable[Object], *, is_trial: bool) -> Iterator[Removed]:
     for body in bodies:
-        key, uid = document_key(body), body["metadata"]["uid"]
-        options = {
-            "apiVersion": "v1",
-            "kind": "DeleteOptions",
-            "preconditions": {"uid": uid},
-            "propagationPolicy": "Foreground" if key.kind == "Workflow" else "Background",
-            **({"dryRun": ["All"]} if is_trial else {}),
-        }
+        key = document_key(body)
         with contextlib.suppress(NotFound):  # it went with its owner, or somebody else took it away meanwhile
-            api.delete(key, json_text(key, options), uid, _resource(key.kind))
+            _delete_one(api, key, body["metadata"]["uid"], is_trial=is_trial)
         yield Removed(key=key, what="deleted")
+
+
+def _delete_one(api: Api, key: Key, uid: str, *, is_trial: bool) -> None:
+    if key.kind == "Workflow" and not is_trial:
+        KubeStore(api).delete(key.kind, key.namespace, key.name, uid=uid)  # it tells Argo to stop it first
+        return
+    options = {
+        "apiVersion": "v1",
+        "kind": "DeleteOptions",
+        "preconditions": {"uid": uid},
+        "propagationPolicy": _PROPAGATION.get(key.kind, "Background"),
+        **({"dryRun": ["All"]} if is_trial else {}),
+    }
+    api.delete(key, json_text(key, options), uid, _resource(key.kind))
 
 
 def _resource(kind: str) -> Resource:
