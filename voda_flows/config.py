@@ -20,6 +20,8 @@ CONFIG_MAP = "voda-config"
 #: Where the scheduler's own objects live unless its environment says otherwise.
 DEFAULT_NAMESPACE = "voda"
 NAMESPACE_VARIABLE = "VODA_SCHEDULER_NAMESPACE"
+#: Every how many minutes its cron ticks: a factor of 60, as ticks are counted from the full hour.
+SCHEDULER_TICK_MINUTES = 5
 
 #: A search for the jobs that make a policy fail takes a limit and a half a round, and the Lease runs out after 15 s.
 _POLICY_LIMIT_S = 6.0

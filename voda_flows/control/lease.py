@@ -42,6 +42,7 @@ class Lease:
         clock: Seconds on a clock that never goes back.
         epoch: Number of our holdership, 0 before the first.
         unclean: Whether the one before us had not given it back.
+        is_anothers: Whether somebody else holds it and has renewed it under our eyes: we are not needed.
     """
 
     store: ObjectStore
@@ -50,6 +51,7 @@ class Lease:
     clock: Callable[[], float] = time.monotonic
     epoch: int = 0
     unclean: bool = False
+    is_anothers: bool = False
     _version: str = field(default="", init=False)
     _since_s: float = field(default=0.0, init=False)
 
@@ -145,7 +147,7 @@ class Lease:
             lease = self.store.get("Lease", self.namespace, NAME)
         except NotFound:  # the first of all, or somebody deleted it: then nobody knows who held it
             lease, is_new = self.store.create(_new_lease(self.namespace)), True
-        self._note(lease)
+        has_changed = self._note(lease)
         holder = lease["spec"].get("holderIdentity") or ""
         if holder == self.identity and self.epoch:
             self.epoch = int(lease["spec"].get("leaseTransitions") or 0)
@@ -153,6 +155,7 @@ class Lease:
             return True
         anothers = holder not in ("", self.identity)  # a process that starts anew in our pod is a new holder
         if anothers and self.clock() - self._since_s < DURATION_S and not self._is_gone(holder):
+            self.is_anothers = has_changed
             return False
         self.unclean = bool(holder) or is_new
         self.epoch = int(lease["spec"].get("leaseTransitions") or 0) + 1
@@ -160,11 +163,16 @@ class Lease:
         log.info("lease=taken epoch=%d before=%r", self.epoch, holder)
         return True
 
-    def _note(self, lease: Object) -> None:
-        """Remember since when, by our clock, the Lease has not changed."""
-        version = lease["metadata"]["resourceVersion"]
-        if version != self._version:
+    def _note(self, lease: Object) -> bool:
+        """Remember since when, by our clock, the Lease has not changed.
+
+        Returns:
+            Whether it has changed since we last looked; no, where we look for the first time.
+        """
+        before, version = self._version, lease["metadata"]["resourceVersion"]
+        if version != before:
             self._version, self._since_s = version, self.clock()
+        return bool(before) and version != before
 
     def _is_gone(self, holder: str) -> bool:
         """Whether the holder is a pod that has ended."""

@@ -1,8 +1,8 @@
 """The scheduler's process: ``python -m voda_flows.control.scheduler [--for 55m | --once]``.
 
 It holds the Lease, and runs a cycle on every change of the store and at least every two seconds, until its time is
-over. It ends just before a full minute, when the cron's next tick starts another. Everything it knows is in the store:
-it may be killed at any moment.
+over. It ends just before one of the cron's ticks, which starts another; a run of a tick in between sees that the Lease
+is renewed, and ends at once. Everything it knows is in the store: it may be killed at any moment.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from scheduler_core.cycle import run_cycle
 from scheduler_core.errors import Conflict, InvalidValue, VodaError
 from scheduler_core.model.decision import CycleResult
 from scheduler_core.model.params import Params
-from voda_flows.config import DEFAULT_NAMESPACE, Settings, scheduler_namespace
+from voda_flows.config import DEFAULT_NAMESPACE, SCHEDULER_TICK_MINUTES, Settings, scheduler_namespace
 from voda_flows.control.decider import ProcessDecider
 from voda_flows.control.enforce import StoreEnforcer
 from voda_flows.control.lease import POD, Lease
@@ -42,9 +42,10 @@ log = logging.getLogger(__name__)
 
 #: A wait is cut into pieces, so that SIGTERM is noticed soon.
 _PATIENCE_S = 0.5
-#: A run ends so long before the full minute at which the cron starts the next.
+#: A run ends so long before the tick at which the cron starts the next.
 _BEFORE_TICK_S = 2.0
 _MINUTE_S = 60
+_TICK_S = SCHEDULER_TICK_MINUTES * _MINUTE_S
 #: Rounds in a row that may fail before the process gives up and is started anew.
 _FAULTS_LIMIT = 10
 
@@ -106,7 +107,7 @@ class Scheduler:
         self._held = False
 
     def run(self, end_s: float, stop: threading.Event) -> None:
-        """Run rounds until a moment on the monotonic clock, or until told to stop.
+        """Run rounds until a moment on the monotonic clock, until told to stop, or while nobody else does.
 
         Raises:
             VodaError: Ten rounds in a row failed.
@@ -123,6 +124,9 @@ class Scheduler:
                 if faults >= _FAULTS_LIMIT:
                     raise
                 wait_s = self._pace.heartbeat_s
+            if self._lease.is_anothers:
+                log.info("scheduler=not_needed why='another renews the lease'")
+                return
             stop.wait(max(0.0, began_s + self._pace.gap_s - time.monotonic()))
             self._wait(revision, min(began_s + wait_s, end_s), stop)
 
@@ -266,7 +270,7 @@ def lifetime_s(text: str) -> float:
 
 
 def end_before_tick(now_s: float, life_s: float) -> float:
-    """When to end: shortly before the last full minute within the lifetime; a life under two minutes is kept whole.
+    """When to end: shortly before the last tick within the lifetime; a life of less than two ticks is kept whole.
 
     Args:
         now_s: Seconds since the epoch.
@@ -275,9 +279,9 @@ def end_before_tick(now_s: float, life_s: float) -> float:
     Returns:
         Seconds to live.
     """
-    if life_s < 2 * _MINUTE_S:
+    if life_s < 2 * _TICK_S:
         return life_s
-    tick_s = (now_s + life_s) // _MINUTE_S * _MINUTE_S
+    tick_s = (now_s + life_s) // _TICK_S * _TICK_S
     return tick_s - _BEFORE_TICK_S - now_s
 
 
@@ -285,7 +289,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the scheduler; see the module's docstring.
 
     Returns:
-        Exit code: 0 when its time was over or it was told to stop.
+        Exit code: 0 when its time was over, it was told to stop, or another is at work.
     """
     parser = argparse.ArgumentParser(prog="voda_flows.control.scheduler", description="Voda's scheduler.")
     parser.add_argument("--for", dest="life", default="55m", help="how long to live, e.g. 55m (default)")

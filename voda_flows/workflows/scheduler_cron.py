@@ -1,14 +1,15 @@
 """The scheduler as a CronWorkflow: the cron is the watchdog, one run lives for most of an hour.
 
-``Forbid`` lets the ticks pass while a run lives; when it ends just before a full minute, the next tick takes over.
-Exclusion is the scheduler's own Lease, because ``Forbid`` does not cover runs that people start.
+When it ends just before a tick, that tick's run takes over. In between a tick's run sees that the Lease is renewed and
+ends within seconds; where it is not, it is the scheduler. ``Forbid`` would save those, and would keep the next run away
+from a cluster whose scheduler's pod is on a lost node: to Argo such a pod runs on (docs/adr/0016).
 """
 
 from __future__ import annotations
 
 from hera.workflows import Container, CronWorkflow, Env, FieldEnv, RetryStrategy
 
-from voda_flows.config import Settings
+from voda_flows.config import SCHEDULER_TICK_MINUTES, Settings
 from voda_flows.workflows.described import described
 
 #: Kept below an hour, so that a run ends within the hour in which it began and logs stay readable.
@@ -34,12 +35,13 @@ def scheduler_cron(settings: Settings) -> CronWorkflow:
         namespace=settings.namespace,
         labels={"app.kubernetes.io/part-of": "voda"},
         annotations=described(
-            "Voda's scheduler. Gives GPUs to training jobs. One run lives for most of an hour; this starts the next,"
-            " and another in its place where one is gone. `voda explain` says why a job waits.",
+            "Voda's scheduler. Gives GPUs to training jobs. One run lives for most of an hour; this starts the next."
+            " A run that finds another at work ends at once, and takes its place where it is gone."
+            " `voda explain` says why a job waits.",
         ),
-        schedules=["* * * * *"],
+        schedules=[f"*/{SCHEDULER_TICK_MINUTES} * * * *"],
         timezone="Etc/UTC",
-        concurrency_policy="Forbid",
+        concurrency_policy="Allow",
         starting_deadline_seconds=30,
         successful_jobs_history_limit=2,
         failed_jobs_history_limit=3,

@@ -40,10 +40,12 @@ def test_only_one_holds_it(store: LocalStore) -> None:
     one, other = lease(store, "one", clock), lease(store, "other", clock)
 
     assert one.hold()
-    for _ in range(10):
+    for number in range(10):
         clock.now_s += DURATION_S * 0.9
         assert one.hold()
         assert not other.hold()
+        assert other.is_anothers == (number > 0), "one that is seen for the first time may have been left behind"
+    assert not one.is_anothers
 
 
 def test_expiry_is_judged_by_the_observers_own_clock(store: LocalStore) -> None:

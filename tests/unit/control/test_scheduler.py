@@ -78,6 +78,32 @@ def test_it_ends_when_its_time_is_over(world: World) -> None:
     assert process.returncode == 0
 
 
+def test_it_ends_at_once_where_another_is_at_work(world: World) -> None:
+    """The cron starts one every few minutes, whether it is needed or not."""
+    with running(world, "--for", "1h") as first:
+        until(world, "Lease", "voda", NAME, "process/")
+        with running(world, "--for", "1h") as second:
+            story = second.communicate(timeout=PATIENCE_S)[1]
+        assert (second.returncode, first.poll()) == (0, None)
+
+    assert "scheduler=not_needed" in story
+
+
+def test_it_takes_the_place_of_one_that_stands_still(world: World) -> None:
+    """A scheduler that was stopped, or whose node is lost, renews nothing; once woken it finds out, and ends."""
+    with running(world, "--for", "1h") as first:
+        until(world, "Lease", "voda", NAME, "process/")
+        first.send_signal(signal.SIGSTOP)
+        with running(world, "--for", "1h") as second:
+            until(world, "Lease", "voda", NAME, f"/{second.pid}'")
+            first.send_signal(signal.SIGCONT)
+            story = first.communicate(timeout=PATIENCE_S)[1]
+            assert (first.returncode, second.poll()) == (0, None)
+
+    assert "lease=lost" in story
+    assert "scheduler=not_needed" in story
+
+
 def test_one_round_is_one_round(world: World) -> None:
     """With --once it decides, acts and ends; another holder is respected and named by the exit code."""
     world.submit("digits")
@@ -181,8 +207,15 @@ def test_a_lifetime_that_is_none_is_refused() -> None:
 
 @pytest.mark.parametrize(
     ("now_s", "life_s", "ends_s"),
-    [(0.0, 3300.0, 3298.0), (30.0, 3300.0, 3298.0), (59.9, 3300.0, 3298.0), (60.0, 3300.0, 3358.0), (10.0, 5.0, 15.0)],
+    [
+        (0.0, 3300.0, 3298.0),
+        (30.0, 3300.0, 3298.0),
+        (299.9, 3300.0, 3298.0),
+        (300.0, 3300.0, 3598.0),
+        (10.0, 5.0, 15.0),
+        (10.0, 599.0, 609.0),
+    ],
 )
-def test_it_ends_just_before_a_full_minute(now_s: float, life_s: float, ends_s: float) -> None:
+def test_it_ends_just_before_a_tick(now_s: float, life_s: float, ends_s: float) -> None:
     """The cron's next tick is then two seconds away; a short life is kept as it is."""
     assert now_s + end_before_tick(now_s, life_s) == ends_s
