@@ -20,6 +20,7 @@ from tests.cluster.programs import GROUPS, find_built
 from tests.cluster.trial import PODS, delete_pods, pod
 from voda_flows.objects import Object, phase_of
 from voda_flows.report.gather import gather
+from voda_flows.report.lives import JobLife
 from voda_flows.report.record import JobRecord
 from voda_flows.runtime.segment_record import RECORD_BYTES, stored_bytes
 from voda_flows.workflows.tree import parameters
@@ -27,7 +28,7 @@ from voda_flows.workflows.tree import parameters
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1500)]
 LIFE = f"python {REPOSITORY}/tests/e2e/train_life.py"
 _LONG_S = 400.0
-EPOCHS = 60
+EPOCHS = 200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +44,12 @@ class Story:
     voda: Installation
     queued: str
     living: JobRecord
+
+    @property
+    def hundredths(self) -> int:
+        """How far the first segment came, in hundredths of an epoch, as its checkpoint step told."""
+        told = json.loads(parameters(self.called("checkpoint-0")[0], "outputs")["record"])
+        return round(100 * float(told["end"]["epoch"]))
 
     @cached_property
     def long(self) -> Object:
@@ -83,10 +90,15 @@ def live(voda: Installation) -> Story:
     voda.job("urgent", f"{LIFE} 120 0.3", epochs="12", min_gpus="2", max_gpus="2", priority="high")
     queued = voda.until_life("long", lambda life: "may start" in life.segments[-1].message, _LONG_S)
     voda.wait_ended("urgent", _LONG_S)
-    goes_on = voda.until_life("long", lambda life: len(life.segments) == 2 and life.size > 0, _LONG_S)
-    (living,) = gather(voda.store, None, [goes_on]).jobs
+    living: list[JobRecord] = []
+
+    def goes_on(life: JobLife) -> bool:
+        living[:] = gather(voda.store, None, [life]).jobs
+        return any(event.kind == "resume" for event in living[0].happened)
+
+    voda.until_life("long", goes_on, _LONG_S)
     voda.wait_ended("long", _LONG_S)
-    return Story(voda=voda, queued=queued.segments[-1].message, living=living)
+    return Story(voda=voda, queued=queued.segments[-1].message, living=living[0])
 
 
 def test_the_history_reads_by_itself(story: Story) -> None:
@@ -130,11 +142,16 @@ def test_each_resize_has_its_reason_on_a_node(story: Story) -> None:
 
 
 def test_progress_is_that_of_the_training(story: Story) -> None:
-    """A driver counts hundredths of an epoch, and the job has done them all."""
-    drivers = [node["progress"] for node in story.called("driver")]
-    done = [int(one.split("/")[0]) for one in drivers]
+    """A driver counts hundredths of an epoch of what remained when it began, and the job has done them all.
 
-    assert sum(done) == 100 * EPOCHS, drivers
+    Argo, which reads that every few seconds, may miss the last word of one that was stopped, and counts it as done.
+    """
+    first, second = [node["progress"] for node in story.called("driver")]
+    done, whole, life = story.hundredths, 100 * EPOCHS, story.living.life
+
+    assert first in (f"{done}/{done}", f"{whole}/{whole}")
+    assert second == f"{whole - done}/{whole - done}"
+    assert done <= life.done < life.total == whole, "whatever Argo has missed"
     assert story.long["status"]["progress"].split("/")[0] == story.long["status"]["progress"].split("/")[1]
 
 
@@ -182,7 +199,8 @@ def kinds(story: Story) -> dict[int, list[str]]:
 
 def test_a_job_that_lives_is_told_by_its_driver(story: Story) -> None:
     """Through the API server: what happened in the segment that goes on, and what it reports."""
-    assert "resume" in [event.kind for event in story.living.happened]
+    assert len(story.living.life.segments) == 2
+    assert story.living.life.phase == "Running"
     assert [row for row in story.living.rows if row["segment"] == 1]
 
 

@@ -6,7 +6,7 @@ In: raw objects. Out: frozen values. ``voda list`` and ``get`` show the latest s
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from scheduler_core.errors import InvalidValue
@@ -193,7 +193,7 @@ def _life(nodes: Tree, root: Object, pods: Mapping[str, Object]) -> JobLife:
     segments = _segments(nodes, root, pods)
     name, meta = asked.get("job-name", "train"), nodes.workflow["metadata"]
     drivers = sorted((node for node in inside if _is(node, "driver")), key=lambda node: str(node.get("startedAt", "")))
-    done, total = reached(drivers, epochs_of(asked))
+    done, total = reached(drivers, epochs_of(asked), dict(_driver_ends(nodes.segments(root["id"]))))
     phase = _phase(nodes.workflow, root, segments)
     return JobLife(
         id=f"{meta['uid']}/{name}",
@@ -211,6 +211,20 @@ def _life(nodes: Tree, root: Object, pods: Mapping[str, Object]) -> JobLife:
         segments=segments,
         is_suspended=is_suspended(nodes.workflow),
     )
+
+
+def _driver_ends(segments: Iterable[SegmentNodes]) -> Iterator[tuple[str, float]]:
+    """Epochs done at the ends of segments, as their checkpoint steps tell it, by the id of the driver's node."""
+    for segment in segments:
+        end = _object(_record(segment.of("checkpoint"))).get("end")
+        epoch = end.get("epoch") if isinstance(end, dict) else None
+        if isinstance(epoch, int | float):
+            yield from ((driver["id"], float(epoch)) for driver in segment.of("driver"))
+
+
+def _record(checkpoints: Iterable[Object]) -> str:
+    """What a checkpoint step told of its segment, empty where it has not."""
+    return next((text for node in checkpoints if (text := parameters(node, "outputs").get("record", ""))), "")
 
 
 def _segments(nodes: Tree, root: Object, pods: Mapping[str, Object]) -> tuple[Segment, ...]:
@@ -247,7 +261,7 @@ def _segment(several: Sequence[SegmentNodes], pods: Mapping[str, Object]) -> Seg
         trains=bool(document),
         size=len(document.get("workers", ())),
         message="" if granted else gates[-1].get("message", ""),
-        record=next((text for node in checkpoints if (text := parameters(node, "outputs").get("record", ""))), ""),
+        record=_record(checkpoints),
     )
 
 
@@ -324,12 +338,16 @@ def _outcome(checkpoint: Object) -> str:
 
 def _document(driver: Object) -> Object:
     """The allocation document on a driver pod, empty before the first."""
-    text = driver.get("metadata", {}).get("annotations", {}).get("voda.dev/allocation", "")
+    return _object(driver.get("metadata", {}).get("annotations", {}).get("voda.dev/allocation", ""))
+
+
+def _object(text: str) -> Object:
+    """The JSON object in a text, empty where there is none."""
     try:
-        document: Object = json.loads(text) if text else {}
+        found = json.loads(text) if text else {}
     except ValueError:
         return {}
-    return document
+    return found if isinstance(found, dict) else {}
 
 
 def epochs_of(asked: Mapping[str, str]) -> float:

@@ -4,11 +4,15 @@ In: the nodes of a job's drivers, in order of their start, each with ``N/M`` in 
 remained when its segment began, lowered to N when it ends early (docs/contracts.md, section 3). Out: hundredths done
 and in all. A driver that was lost takes back what it did since its checkpoint, but not what was shown of it: that is
 done again meanwhile.
+
+On a cluster Argo reads N/M every few seconds, and counts a pod that succeeded as all done: where it has missed the last
+word, M stands for both, and only where the segment is known to have ended says how much it was.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from voda_flows.objects import Object
 
@@ -25,12 +29,15 @@ def counts(driver: Object) -> tuple[int, int]:
     return int(done), int(total)
 
 
-def reached(drivers: Iterable[Object], epochs: float) -> tuple[int, int]:
+def reached(
+    drivers: Iterable[Object], epochs: float, ends: Mapping[str, float] = MappingProxyType({})
+) -> tuple[int, int]:
     """Hundredths of an epoch done and in all.
 
     Args:
         drivers: Nodes, by start.
         epochs: Epochs asked for, for as long as no driver has said how much there is; 0 where nobody knows.
+        ends: Epochs done at the end of a driver's segment, by the id of its node, where that is known.
 
     Returns:
         (done, in all); (0, 0) where nothing is known.
@@ -42,7 +49,9 @@ def reached(drivers: Iterable[Object], epochs: float) -> tuple[int, int]:
     best, begin_least, whole, is_known = 0, 0, 0, True
     for driver in nodes:
         done, remained = counts(driver)
-        begin = begin_least
+        begin, end = begin_least, ends.get(str(driver.get("id")))
+        if done == remained and end is not None:
+            done = remained = min(done, max(0, round(end * UNITS_PER_EPOCH) - begin_least))
         if done < remained:  # not lowered: it says where it began
             told = begin_least + remained
             is_near = abs(told - asked) <= len(nodes)  # each segment rounds

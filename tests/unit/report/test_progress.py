@@ -45,6 +45,16 @@ def test_furthest_point_of_all_drivers_counts(drivers: list[Object], found: tupl
     assert reached(drivers, 1) == found
 
 
+def test_argo_counts_a_driver_that_succeeded_as_all_done() -> None:
+    """Where it has missed the last word; how far it was is known as soon as its checkpoint step has told."""
+    first = {**driver("100/100", "Succeeded"), "id": "first"}
+
+    assert reached([first], 1, {"first": 0.46}) == (46, 100)
+    assert reached([first, driver("0/1", "Pending")], 1, {"first": 0.46}) == (46, 100)
+    assert reached([first, driver("4/54")], 1, {"first": 0.46}) == (50, 100)
+    assert reached([first], 1, {"first": 1.0}) == (100, 100)
+
+
 def test_nobody_knows_how_much_there_is() -> None:
     """Without a number of epochs what was done is all that there is, until a driver says more."""
     assert reached([driver("46/46", "Succeeded")], 0) == (46, 46)
