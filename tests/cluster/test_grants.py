@@ -23,6 +23,8 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 GPUS = {"n0": 2, "n1": 2, "n2": 2}
 JOBS = 6
 LIMIT_S = 300.0
+#: For a scheduler that is not needed to see that.
+_END_S = 60.0
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +101,7 @@ def epoch(voda: Installation) -> int:
 
 
 def test_the_lease_keeps_one_of_two(voda: Installation, tmp_path: Path) -> None:
-    """Each job is granted once by one of them; when the holder is killed the other fences it off and goes on."""
+    """Each job is granted once by one of them; the other ends, and the next fences off a holder that was killed."""
     with (
         Recorder(voda.cluster.api) as record,
         scheduler(voda, tmp_path / "one") as one,
@@ -108,16 +110,18 @@ def test_the_lease_keeps_one_of_two(voda: Installation, tmp_path: Path) -> None:
         names = [sleeper(voda, f"first-{number}", 5, gpus=2) for number in range(3)]
         ended = [phase_of(voda.wait_ended(name)) for name in names]
         holds, other = (one, two) if holder(voda).endswith(identity(one)) else (two, one)
-        before = epoch(voda)
+        code, before = other.process.wait(_END_S), epoch(voda)
         holds.signal(signal.SIGKILL)
         names += [sleeper(voda, f"second-{number}", 5, gpus=2) for number in range(3)]
-        ended += [phase_of(voda.wait_ended(name)) for name in names[3:]]
-        now = (holder(voda).endswith(identity(other)), epoch(voda), "lease=fenced" in other.said())
+        with scheduler(voda, tmp_path / "three") as three:
+            ended += [phase_of(voda.wait_ended(name)) for name in names[3:]]
+            now = (holder(voda).endswith(identity(three)), epoch(voda), "lease=fenced" in three.said())
         uids = [voda.workflow(name)["metadata"]["uid"] for name in names]
     verdict = judge(record.changes(), GPUS)
-    said = one.said() + two.said()
+    said = one.said() + two.said() + three.said()
 
     assert ended == ["Succeeded"] * 6, said
+    assert (code, "scheduler=not_needed" in other.said()) == (0, True), said
     assert now == (True, before + 1, True), said
     assert [said.count(f"job={uid}/train action='Grant'") for uid in uids] == [1] * 6
     assert (verdict.over, verdict.twice) == ((), ())
