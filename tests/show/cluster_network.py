@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from tests.show.commands import run
 from tests.show.registry import Row, exactly, figure
 
-FILES = ("test_grants.py", "test_trust.py")
-NUM_TESTS = 7
+FILES = ("test_grants.py", "test_trust.py", "test_kills.py")
+NUM_TESTS = 10
 _RESULT = re.compile(r"^tests/cluster/\w+\.py::(.+?) (PASSED|FAILED|ERROR|SKIPPED)", re.MULTILINE)
 
 
