@@ -16,7 +16,7 @@ SPEED ?=
 NODES ?=
 KEEP ?=
 
-.PHONY: help setup demo demo-cluster test slow test-cluster check show render cluster cluster-status cluster-down clean
+.PHONY: help setup demo demo-cluster test slow test-cluster check lint show render cluster cluster-status cluster-down clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,13 +55,15 @@ test-cluster: setup ## the tests on real Kubernetes and Argo, on this computer; 
 	@if $(PY) -m tests.cluster check >/dev/null 2>&1; then $(PY) -m tests.cluster build >/dev/null; fi
 	@$(PY) -m pytest -m cluster -rs
 
-check: setup ## style, types, import layers, Python 3.9 for the runtime, and the tests that take no time
+check: lint ## style, types, import layers, Python 3.9 for the runtime, and the tests that take no time
+	@$(PY) -m pytest -m "not slow and not cluster" tests/unit tests/quality tests/scenarios tests/theory
+
+lint: setup ## the same without tests
 	@$(VENV)/bin/ruff check --quiet .
 	@$(VENV)/bin/ruff format --check --quiet . || { echo "run: $(VENV)/bin/ruff format ."; exit 1; }
 	@$(VENV)/bin/mypy
 	@$(VENV)/bin/lint-imports --no-logo
 	@$(VENV)/bin/vermin --quiet --no-tips --violations --eval-annotations -t=3.9- voda_flows/runtime
-	@$(PY) -m pytest -m "not slow and not cluster" tests/unit tests/quality tests/scenarios tests/theory
 
 show: setup ## figures that must hold, measured: make show AREA=demo, QUICK=1 for a small sample
 	@$(PY) -m tests.show $(AREA) $(if $(QUICK),--quick) $(if $(filter shown,$(SPEED)),--speed-is-shown)
