@@ -73,7 +73,7 @@ def test_an_image_that_cannot_be_had_ends_its_job_only(installed: Installation) 
         assert phase_of(installed.wait_ended(good)) == "Succeeded", installed.story(good)
 
     said = messages(installed, bad)
-    assert "its driver did not come up within 5 s: " in said
+    assert "its driver did not come up within 5 s" in said  # its image may not have been asked for so soon
     assert "the checkpoint step did not come up within 5 s: " in said
     assert "nothing:1" in said
     assert epochs(root(installed, good), SAMPLES) == [0]
