@@ -24,7 +24,7 @@ def network_and_trust(_: bool) -> Iterator[Row]:
         sys.executable,
         "-m",
         "pytest",
-        "-v",
+        "-vv",  # one would be taken back by the project's own -q
         "-p",
         "no:cacheprovider",
         *(f"tests/cluster/{name}" for name in FILES),
