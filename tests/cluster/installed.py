@@ -162,12 +162,13 @@ class Installation:
         return found[0]
 
     def wait_ended(self, name: str, timeout_s: float = LIMIT_S) -> Object:
-        """Wait until a Workflow has ended; returns it.
+        """Wait until a Workflow has ended; returns it. One that others have just made may not have been seen yet.
 
         Raises:
             ClusterError: It did not in time; with what is known of it.
         """
-        if not self.until(lambda: phase_of(self.workflow(name)) in WORKFLOW_ENDED, timeout_s):
+        key = Key("Workflow", NAMESPACE, name)
+        if not self.until(lambda: phase_of(self.store.snapshot("Workflow").get(key, {})) in WORKFLOW_ENDED, timeout_s):
             raise ClusterError(f"workflow {name}: expected it to end within {timeout_s:.0f} s\n{self.story(name)}")
         return self.workflow(name)
 
