@@ -187,7 +187,7 @@ def wake(paused: SchedulerProcess, proxy: Proxy, held: Held, *, is_answered: boo
 
 
 def answered(voda: Installation, name: str) -> list[Object]:
-    """The answers to a Workflow's start gates."""
+    """The answers to a Workflow's start gates; Argo cuts the moments to seconds when it writes them."""
     nodes = (voda.workflow(name).get("status") or {}).get("nodes") or {}
     gates = [node for node in nodes.values() if node.get("templateName") == "gate" and node.get("finishedAt")]
-    return [{"at": gate["finishedAt"], "outputs": gate.get("outputs")} for gate in gates]
+    return [{"at": gate["finishedAt"][: len("2026-01-01T00:00:00")], "outputs": gate.get("outputs")} for gate in gates]
