@@ -11,7 +11,7 @@ import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
@@ -41,10 +41,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def skip_where_it_cannot_run() -> None:
     """Skip the test, or fail it where the tier is required."""
     reason = requirements.obstacle()
-    if reason is not None and os.environ.get(REQUIRED_VARIABLE):
-        pytest.fail(f"the cluster is required here, but: {reason}")
     if reason is not None:
-        pytest.skip(reason)
+        skip(reason)
+
+
+def skip(reason: str) -> NoReturn:
+    """Skip the test, or fail it where the tier is required."""
+    if os.environ.get(REQUIRED_VARIABLE):
+        pytest.fail(f"the cluster is required here, but: {reason}")
+    pytest.skip(reason)
 
 
 @pytest.fixture(scope="session")

@@ -90,7 +90,17 @@ def host_mount() -> Object:
 
 def write_archive(image: Image, path: Path) -> None:
     """Write an image as an archive that ``ctr images import`` and ``docker load`` read; it appears whole."""
-    layer = _layer(image)
+    pack(image, _layer(image), path)
+
+
+def pack(image: Image, layer: bytes, path: Path) -> None:
+    """Write such an archive.
+
+    Args:
+        image: Its name and command.
+        layer: Its files, as a tar archive.
+        path: Of the archive.
+    """
     digest = hashlib.sha256(layer).hexdigest()
     machine = platform.machine()
     settings = {

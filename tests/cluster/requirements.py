@@ -27,9 +27,13 @@ SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 NAMESPACES = ("unshare", "--mount", "--uts", "--ipc", "--net", "--pid", "--fork", "--mount-proc", "true")
 
 
-def missing_packages() -> list[str]:
-    """Names of the Debian packages that are not installed."""
-    return [package for package, file in PACKAGES.items() if not _is_there(file)]
+def missing_packages(packages: Mapping[str, str] = PACKAGES) -> list[str]:
+    """Names of the Debian packages that are not installed.
+
+    Args:
+        packages: Those that are needed, with a file of each.
+    """
+    return [package for package, file in packages.items() if not _is_there(file)]
 
 
 def obstacle() -> str | None:
@@ -40,7 +44,7 @@ def obstacle() -> str | None:
         return "expected to be root: nodes are made of namespaces, mounts and network interfaces"
     missing = missing_packages()
     if missing and shutil.which("apt-get") is None:
-        return f"expected the Debian packages {' '.join(missing)}, found neither them nor apt-get"
+        return _without_apt(missing)
     if programs.go_version() is None and not programs.are_built():
         return "expected Go 1.26 to build Kubernetes, etcd and Argo, found no `go` in PATH"
     if not missing and subprocess.run(NAMESPACES, capture_output=True, check=False).returncode:
@@ -59,15 +63,20 @@ def check() -> None:
         raise CannotRunHereError(found)
 
 
-def install_packages() -> None:
+def install_packages(packages: Mapping[str, str] = PACKAGES) -> None:
     """Install the Debian packages that are missing.
+
+    Args:
+        packages: Those that are needed, with a file of each.
 
     Raises:
         CannotRunHereError: They could not be installed.
     """
-    missing = missing_packages()
+    missing = missing_packages(packages)
     if not missing:
         return
+    if shutil.which("apt-get") is None:
+        raise CannotRunHereError(_without_apt(missing))
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     with Progress(f"Debian packages: {' '.join(missing)}"):
         for command in (["update"], ["install", "--yes", "--no-install-recommends", *missing]):
@@ -77,6 +86,10 @@ def install_packages() -> None:
             if done.returncode and command[0] == "install":
                 said = (done.stderr.strip().splitlines() or ["nothing"])[-1]
                 raise CannotRunHereError(f"expected apt-get to install {' '.join(missing)}, it said: {said}")
+
+
+def _without_apt(missing: list[str]) -> str:
+    return f"expected the Debian packages {' '.join(missing)}, found neither them nor apt-get"
 
 
 def _is_there(file: str) -> bool:
