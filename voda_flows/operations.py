@@ -6,13 +6,14 @@ where somebody else was first. The command line calls these; local mode's engine
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 
 from scheduler_core.errors import Conflict, NotFound
 from voda_flows.local.argo import operate
-from voda_flows.objects import Object
+from voda_flows.objects import Object, seconds
 from voda_flows.store import ObjectStore
 from voda_flows.workflows.packed import is_packed, with_open_nodes, with_packed_nodes
 
@@ -59,13 +60,22 @@ def terminate(store: ObjectStore, workflow: Object) -> Object:
     return _change(store, workflow, operate.terminate)
 
 
-def retry(store: ObjectStore, workflow: Object, now: Clock = _wall_clock) -> Object:
+def retry(
+    store: ObjectStore,
+    workflow: Object,
+    now: Clock = _wall_clock,
+    *,
+    busy_s: float = 0.0,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Object:
     """Run a Workflow again from where it failed: the pods that failed are deleted, then it goes on.
 
     Args:
         store: Where it is.
         workflow: As it was read.
         now: The clock by which its limits are judged.
+        busy_s: One that ended less than so many seconds ago is left alone until then.
+        sleep: How to wait.
 
     Raises:
         Conflict: It did not fail.
@@ -73,6 +83,8 @@ def retry(store: ObjectStore, workflow: Object, now: Clock = _wall_clock) -> Obj
     """
 
     def again(found: Object) -> Object:
+        ended_s = seconds((found.get("status") or {}).get("finishedAt")) or 0.0
+        sleep(min(busy_s, max(0.0, ended_s + busy_s - now().timestamp())))
         retried = operate.retry(found, now())
         for name in retried.delete:
             with suppress(NotFound):

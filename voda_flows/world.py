@@ -147,6 +147,11 @@ class World(Protocol):
         """Namespace of the scheduler's own objects."""
         ...
 
+    @property
+    def busy_s(self) -> float:
+        """Seconds for which whoever runs Workflows may still be busy with one that has ended."""
+        ...
+
     def note(self) -> str:
         """What is to be said where jobs cannot go on, in a line; empty while they can, or where nobody can tell."""
         ...

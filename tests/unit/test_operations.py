@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,20 @@ def test_nodes_in_a_database_are_refused(tmp_path: Path) -> None:
         operations.resume(store, workflow)
 
     assert store.get("Workflow", "default", "w") == workflow
+
+
+@pytest.mark.parametrize(("ago_s", "waited_s"), [(0.5, 2.5), (2.9, 0.1), (60.0, 0.0), (-60.0, 3.0)])
+def test_one_that_has_just_ended_is_left_alone_for_a_moment(tmp_path: Path, ago_s: float, waited_s: float) -> None:
+    """Whoever runs it may not be done with its end; a clock that is wrong costs no more than that moment."""
+    now, waits = datetime(2026, 1, 1, tzinfo=UTC), list[float]()
+    store = LocalStore(tmp_path)
+    ended = (now - timedelta(seconds=ago_s)).isoformat()
+    node = {"id": "w", "name": "w", "displayName": "w", "type": "Steps", "phase": "Failed", "templateName": "main"}
+    workflow = kept(store, phase="Failed", finishedAt=ended, nodes={"w": node})
+
+    operations.retry(store, workflow, lambda: now, busy_s=3.0, sleep=waits.append)
+
+    assert waits == [pytest.approx(waited_s)]
 
 
 def test_what_changes_nothing_writes_nothing(tmp_path: Path) -> None:

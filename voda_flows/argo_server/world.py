@@ -37,6 +37,7 @@ class ArgoWorld:
     """
 
     home = None
+    busy_s = 0.0
 
     def __init__(self, where: Address, namespace: str) -> None:
         self.namespace = where.namespace

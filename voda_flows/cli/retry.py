@@ -22,7 +22,7 @@ def _check(body: Object) -> object:
 
 
 def _retry(world: World, body: Object) -> Object:
-    return operations.retry(world.store, body, world.now)
+    return operations.retry(world.store, body, world.now, busy_s=world.busy_s)
 
 
 _DEED = Deed(verb="retry", done="retried", check=_check, do=_retry)

@@ -108,9 +108,13 @@ class Reader:
         self._marked = marked
         self._follows = follows
 
-    def look(self) -> None:
-        """Take in pods that are new, and note which have ended."""
-        there = [*self.store.snapshot("Pod").values()] if self._follows else self._pods()
+    def look(self, *, now: bool = False) -> None:
+        """Take in pods that are new, and note which have ended.
+
+        Args:
+            now: Whether the store is asked in any case; else a follower goes by what it was told.
+        """
+        there = [*self.store.snapshot("Pod").values()] if self._follows and not now else self._pods()
         for source in self._sources:
             aside = self._logs.gone(source.workflow, there)
             self._take_in(source, [pod for pod in (*there, *aside) if source.owns(pod) and self._chosen.has(pod)])
@@ -132,6 +136,7 @@ class Reader:
         """Whether nothing more is to come: the jobs have ended and their pods too, or nothing runs pods."""
         if not all(self._has_ended(source) for source in self._sources):
             return False
+        self.look(now=True)  # that a Workflow has ended may be known before its last pod is heard of
         return all(tail.ended for tail in self.tails.values()) or self._logs.is_over()
 
     def close(self) -> None:

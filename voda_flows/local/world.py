@@ -28,6 +28,7 @@ class LocalWorld:
     scheduler_namespace = DEFAULT_NAMESPACE
     #: Drivers are on this machine.
     fetch = None
+    busy_s = 0.0
 
     def __init__(self, home: Path) -> None:
         self.home = home
