@@ -24,6 +24,7 @@ from pathlib import Path
 
 from scheduler_core.errors import Unreachable
 from voda_flows.local import pod as parent
+from voda_flows.local.argo.assess import missing_output
 from voda_flows.local.clock import EvenClock
 from voda_flows.local.launch import Launch, downward_files, main_container, pod_folder
 from voda_flows.local.nodes import node_of
@@ -294,6 +295,8 @@ def _ended(pod: Object, folder: Path) -> Object:
     """The patch that records the end which a pod's process wrote."""
     started = json.loads((folder / "start.json").read_text())["startedAt"]
     end = json.loads((folder / "exit.json").read_text())
+    # As on a cluster, where Argo's own container fails then.
+    has_failed = int(end["exitCode"]) or end["reason"] or missing_output(pod, end["outputs"])
     code, words = int(end["exitCode"]), f": {end['message']}" if end["message"] else ""
     terminated = {
         "exitCode": code,
@@ -304,7 +307,7 @@ def _ended(pod: Object, folder: Path) -> Object:
     }
     state = {"name": "main", "ready": False, "restartCount": 0, "state": {"terminated": terminated}}
     status = {
-        "phase": "Failed" if code or end["reason"] else "Succeeded",
+        "phase": "Failed" if has_failed else "Succeeded",
         "message": f"Error (exit code {code}){words}" if code else None,
         "startTime": started,
         "containerStatuses": [state],

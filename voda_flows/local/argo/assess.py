@@ -72,12 +72,12 @@ def _said(pod: Object) -> Object:
 def _verdict(pod: Object, said: Object) -> tuple[str, str]:
     """Phase and message of a pod that has ended."""
     status = pod["status"]
-    if status["phase"] == "Succeeded":
-        return "Succeeded", ""
     terminated = _terminated(pod)
     if status.get("reason") == "DeadlineExceeded":
         return "Failed", "Pod was active on the node longer than the specified deadline"
     code = said.get("exitCode", terminated.get("exitCode"))
+    if status["phase"] == "Succeeded" or (code is not None and int(code) == 0):
+        return "Succeeded", ""
     if code is None:
         return "Error", status.get("message") or "pod failed without an exit code"
     reason = terminated.get("reason") or "Error"
@@ -92,6 +92,11 @@ def _terminated(pod: Object) -> Object:
             ended: Object = (container.get("state") or {}).get("terminated") or {}
             return ended
     return {}
+
+
+def missing_output(pod: Object, said: Object) -> str:
+    """The path of a file that a pod was to leave as an output and did not; empty where there is none."""
+    return _outputs(pod, said)[1]
 
 
 def _outputs(pod: Object, said: Object) -> tuple[Object, str]:
