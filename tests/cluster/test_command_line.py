@@ -95,7 +95,8 @@ def test_a_failure_is_told_and_retried(line: CommandLine) -> None:
     assert line.wait("broken") == "Failed"
     first = line.json("get", "broken")
 
-    refused = line.voda("retry", "greeting")
+    line.submit("fine", line.pod("say", "true"), suspend=True)
+    refused = line.voda("retry", "fine")
     retried = line.voda("retry", "broken", "--wait")
     second = line.json("get", "broken")
 
