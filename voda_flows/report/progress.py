@@ -51,7 +51,8 @@ def reached(
         done, remained = counts(driver)
         begin, end = begin_least, ends.get(str(driver.get("id")))
         if done == remained and end is not None:
-            done = remained = min(done, max(0, round(end * UNITS_PER_EPOCH) - begin_least))
+            told = max(1, round(end * UNITS_PER_EPOCH) - begin_least)
+            done = remained = told if done - told > len(nodes) else done  # nearer is each segment's rounding
         if done < remained:  # not lowered: it says where it began
             told = begin_least + remained
             is_near = abs(told - asked) <= len(nodes)  # each segment rounds

@@ -55,6 +55,13 @@ def test_argo_counts_a_driver_that_succeeded_as_all_done() -> None:
     assert reached([first], 1, {"first": 1.0}) == (100, 100)
 
 
+def test_a_driver_that_ended_without_a_step_takes_nothing_back() -> None:
+    """It counts as one hundredth, since 0 of M would count as M of M; its record says 0."""
+    first = {**driver("1/1", "Succeeded"), "id": "first"}
+
+    assert reached([first], 1) == reached([first], 1, {"first": 0.0}) == (1, 100)
+
+
 def test_nobody_knows_how_much_there_is() -> None:
     """Without a number of epochs what was done is all that there is, until a driver says more."""
     assert reached([driver("46/46", "Succeeded")], 0) == (46, 46)
@@ -69,12 +76,13 @@ class Story:
     checkpoint: int = 0
     nodes: list[Object] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
+    told: dict[str, float] = field(default_factory=dict)
     seen: list[float] = field(default_factory=list)
 
     def show(self, progress: str, phase: str) -> None:
         """The last driver's node is so now; what is then shown of the job is noted."""
-        self.nodes[-1] = driver(progress, phase)
-        done, total = reached(self.nodes, self.whole / 100)
+        self.nodes[-1] = {**driver(progress, phase), "id": str(len(self.nodes))}
+        done, total = reached(self.nodes, self.whole / 100, self.told)
         self.seen.append(max(done, *self.ends, 0) / total if total else 0.0)
 
     def segment(self, steps: int, end: str) -> None:
@@ -93,6 +101,8 @@ class Story:
         self.show(self.nodes[-1]["progress"], "Running")
         lowered = f"{done}/{max(done, 1)}"
         self.show(lowered, "Running")
+        self.show(lowered, "Succeeded" if end == "stopped" else "Failed")
+        self.told[self.nodes[-1]["id"]] = (self.ends[-1] + 0.4 * (-1) ** len(self.nodes)) / 100  # N was rounded
         self.show(lowered, "Succeeded" if end == "stopped" else "Failed")
         self.checkpoint += done if end == "stopped" else done // 2
 
