@@ -12,7 +12,7 @@ from hera.workflows import Container, CronWorkflow, Env, FieldEnv, RetryStrategy
 from voda_flows.config import SCHEDULER_TICK_MINUTES, Settings
 from voda_flows.workflows.described import described
 
-#: Kept below an hour, so that a run ends within the hour in which it began and logs stay readable.
+#: Kept below an hour, so that changes of its pod come into force and logs stay readable.
 LIFETIME = "55m"
 
 
