@@ -42,6 +42,7 @@ def voda(sleepy: Installation) -> Iterator[Installation]:
     take_away(sleepy)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "manner",
     [
@@ -101,6 +102,7 @@ def epoch(voda: Installation) -> int:
     return int(voda.store.get("Lease", NAMESPACE, LEASE)["spec"].get("leaseTransitions") or 0)
 
 
+@pytest.mark.long
 def test_the_lease_keeps_one_of_two(voda: Installation, tmp_path: Path) -> None:
     """Each job is granted once by one of them; the other ends, and the next fences off a holder that was killed."""
     with (
@@ -144,6 +146,7 @@ def is_target_beside(known: str) -> Callable[[str, str, bytes], bool]:
     return is_wanted
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("has_checked", [True, False], ids=["it has checked", "its grant is on its way"])
 def test_a_holder_that_was_paused_gets_no_grant_through(voda: Installation, tmp_path: Path, has_checked: bool) -> None:
     """Stopped between its check and its write, and woken when another has decided: its grant is refused as stale."""
