@@ -64,6 +64,7 @@ class Worker:
         done_s: When it ended well (its driver said goodbye, or it was drained), 0 where it did not.
         left_s: Since when its driver has done with it (gone or given up) though its pod is there and was not told to
             go; 0 where that is not so.
+        unplaced_s: Since when its pod is there and no machine has taken it; 0 where that is not so.
     """
 
     id: str
@@ -75,6 +76,7 @@ class Worker:
     since_s: float = 0.0
     done_s: float = 0.0
     left_s: float = 0.0
+    unplaced_s: float = 0.0
 
     @property
     def number(self) -> int:

@@ -205,6 +205,9 @@ class Recorder:
 
     Args:
         api: The API server. It may be gone for a while: nothing is written then.
+
+    Attributes:
+        gaps: How often versions were forgotten before they were seen, so that one may have been missed.
     """
 
     def __init__(self, api: Api) -> None:
@@ -212,8 +215,10 @@ class Recorder:
         self._over = threading.Event()
         self._lock = threading.Lock()
         self._changes: list[Change] = []
+        self._faults: list[Exception] = []
+        self.gaps = 0
         self._threads = [
-            threading.Thread(target=self._follow, args=(path,), name=f"recorder {path}", daemon=True)
+            threading.Thread(target=self._run, args=(path,), name=f"recorder {path}", daemon=True)
             for path in (PODS, WORKFLOWS)
         ]
 
@@ -231,10 +236,22 @@ class Recorder:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Look once more, and no more."""
+        """Look once more, and no more.
+
+        Raises:
+            Exception: Why it could not look all along: what it has seen proves nothing then.
+        """
         self._over.set()
         for thread in self._threads:
             thread.join()
+        if self._faults and error is None:
+            raise self._faults[0]
+
+    def _run(self, path: str) -> None:
+        try:
+            self._follow(path)
+        except Exception as fault:  # noqa: BLE001 - told at the end, by the thread that asks for a verdict
+            self._faults.append(fault)
 
     def _follow(self, path: str) -> None:
         known: set[str] = set()
@@ -247,6 +264,9 @@ class Recorder:
                     self._keep(body, known, is_gone=kind == "DELETED")
             except RefusedError:
                 version = ""
+                with self._lock:
+                    self.gaps += 1
+                self._over.wait(_AGAIN_S)
             except ClusterError:
                 self._over.wait(_AGAIN_S)
         self._list(path, known)

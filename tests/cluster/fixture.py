@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 REQUIRED_VARIABLE = "VODA_CLUSTER_REQUIRED"
 #: Folder of the tests' clusters; runs with different ones need not wait for each other.
 FOLDER_VARIABLE = "VODA_TEST_CLUSTER"
+#: Set in each of several test processes that run side by side (pytest-xdist): they have a cluster each.
+_LANE_VARIABLE = "PYTEST_XDIST_WORKER"
 SHAPE = "3x2"
 #: For a test and the cluster that it may have to wait for.
 LIMIT_S = 600
@@ -88,7 +90,9 @@ def running_cluster() -> Iterator[Cluster]:
 def _ours(name: str) -> Iterator[Cluster]:
     """A cluster that nobody else uses; down at the end."""
     skip_where_it_cannot_run()
-    folder = Path(os.environ.get(FOLDER_VARIABLE) or cache_folder()).resolve() / name
+    parent = Path(os.environ.get(FOLDER_VARIABLE) or cache_folder(), os.environ.get(_LANE_VARIABLE, "")).resolve()
+    parent.mkdir(parents=True, exist_ok=True)
+    folder = parent / name
     # A folder with one name: what a run that was killed has left is found by the next. So runs take turns.
     with one_at_a_time(folder.with_suffix(".lock"), "the tests on a cluster"):
         made = Cluster(folder)

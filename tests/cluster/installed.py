@@ -243,7 +243,8 @@ class Installation:
 
     def story(self, workflow: str) -> str:
         """All that is known of a Workflow, for whoever wants to know why something failed."""
-        nodes = (self.workflow(workflow).get("status") or {}).get("nodes") or {}
+        found = self.store.snapshot("Workflow").get(Key("Workflow", NAMESPACE, workflow), {})
+        nodes = (found.get("status") or {}).get("nodes") or {}
         rows = [f"{row['displayName']} {row.get('phase')} {row.get('message') or ''}" for row in nodes.values()]
         said = [f"--- {name}\n{text[-3000:]}" for name, text in self.logs(workflow).items()]
         return "\n".join([*rows, *said, "--- scheduler", self.scheduler_log()[-4000:]])

@@ -56,9 +56,11 @@ def asleep(voda: Installation) -> Iterator[Installation]:
         voda.store.merge_patch("WorkflowTemplate", NAMESPACE, TEMPLATE, {"spec": _sleeping(template["spec"])})
         yield voda
     finally:
-        take_away(voda)
-        voda.store.merge_patch("WorkflowTemplate", NAMESPACE, TEMPLATE, {"spec": template["spec"]})
-        _start_scheduler_again(voda)
+        try:
+            take_away(voda)
+        finally:
+            voda.store.merge_patch("WorkflowTemplate", NAMESPACE, TEMPLATE, {"spec": template["spec"]})
+            _start_scheduler_again(voda)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

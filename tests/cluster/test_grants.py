@@ -42,6 +42,7 @@ def voda(sleepy: Installation) -> Iterator[Installation]:
     take_away(sleepy)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "manner",
     [
@@ -62,7 +63,7 @@ def test_the_scheduler_converges_and_grants_nothing_twice(voda: Installation, tm
     verdict = judge(record.changes(), GPUS)
 
     assert ended == ["Succeeded"] * JOBS, running.said()
-    assert (verdict.over, verdict.twice) == ((), ())
+    assert (verdict.over, verdict.twice, record.gaps) == ((), (), 0)
     assert proxy.done["watch dropped"] > 0
     assert manner.share == 0.0 or sum(proxy.done[fault] for fault in FAULTS) > JOBS
 
@@ -101,6 +102,7 @@ def epoch(voda: Installation) -> int:
     return int(voda.store.get("Lease", NAMESPACE, LEASE)["spec"].get("leaseTransitions") or 0)
 
 
+@pytest.mark.long
 def test_the_lease_keeps_one_of_two(voda: Installation, tmp_path: Path) -> None:
     """Each job is granted once by one of them; the other ends, and the next fences off a holder that was killed."""
     with (
@@ -125,7 +127,7 @@ def test_the_lease_keeps_one_of_two(voda: Installation, tmp_path: Path) -> None:
     assert (code, "scheduler=not_needed" in other.said()) == (0, True), said
     assert now == (True, before + 1, True), said
     assert [said.count(f"job={uid}/train action='Grant'") for uid in uids] == [1] * 6
-    assert (verdict.over, verdict.twice) == ((), ())
+    assert (verdict.over, verdict.twice, record.gaps) == ((), (), 0)
 
 
 def is_grant(method: str, path: str, body: bytes) -> bool:
@@ -144,6 +146,7 @@ def is_target_beside(known: str) -> Callable[[str, str, bytes], bool]:
     return is_wanted
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("has_checked", [True, False], ids=["it has checked", "its grant is on its way"])
 def test_a_holder_that_was_paused_gets_no_grant_through(voda: Installation, tmp_path: Path, has_checked: bool) -> None:
     """Stopped between its check and its write, and woken when another has decided: its grant is refused as stale."""
@@ -171,7 +174,7 @@ def test_a_holder_that_was_paused_gets_no_grant_through(voda: Installation, tmp_
     assert late.status == 409, paused.said()
     assert (phase_of(ended), is_next, answered(voda, name)) == ("Succeeded", True, granted)
     assert int(ended["metadata"]["annotations"][EPOCH]) == epoch(voda)
-    assert (verdict.over, verdict.twice) == ((), ())
+    assert (verdict.over, verdict.twice, record.gaps) == ((), (), 0)
 
 
 def wake(paused: SchedulerProcess, proxy: Proxy, held: Held, *, is_answered: bool) -> Held:

@@ -13,7 +13,7 @@ from tests.e2e.job_record import epochs, loss
 from voda_flows.objects import Object, phase_of
 from voda_flows.report.files import SegmentFiles
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.timeout(900)]
 SAMPLES = 120
 #: Ten steps an epoch; each worker adds a row for every step.
 LIFE = f"python {REPOSITORY}/tests/e2e/train_life.py {SAMPLES} 0.2"

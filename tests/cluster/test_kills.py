@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from tests.cluster import nodes
-from tests.cluster.installed import NAMESPACE, SETTINGS, Installation
+from tests.cluster.installed import NAMESPACE, Installation
 from tests.cluster.nodes import NODES
 from tests.cluster.places import REPOSITORY
 from tests.cluster.victims import connect_again, cut_off, strays
 from tests.e2e.job_record import epochs, verdicts
 from voda_flows.objects import POD_ENDED, phase_of
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.timeout(1200)]
 SAMPLES = 600
 LIFE = f"python {REPOSITORY}/tests/e2e/train_life.py {SAMPLES} 0.1"
 EPOCHS = 20
@@ -28,7 +28,6 @@ LIMIT_S = 300.0
 def lost(installed: Installation) -> Iterator[Installation]:
     """Voda with nothing on it; the node's cable is in at the end, and the others take pods."""
     installed.reset()
-    installed.configure(**SETTINGS, start_limit_s="60")  # a worker that Argo makes anew for the lost node waits so long
     yield installed
     connect_again(installed.cluster, NODE_LOST)
     installed.cluster.wait_for_nodes(LIMIT_S)

@@ -32,7 +32,7 @@ from tests.cluster.trial import (
     wait_for_phase,
 )
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.long]
 PLANE = (CONTROL, "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "workflow-controller")
 LOOK_AGAIN_S = 0.02
 

@@ -153,7 +153,7 @@ class Striker:
         if not self._api_answers():
             return ""
         node = self._any_node()
-        # The scheduler's pod is protected: a drain waits for its run to end, at most an hour.
+        # The scheduler is a victim of its own kind.
         chosen = ("--pod-selector=voda.dev/role!=scheduler", f"--timeout={_DRAIN_S}s")
         draining = self._start_kubectl("drain", node, "--force", "--delete-emptydir-data", *chosen)
 

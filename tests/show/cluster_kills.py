@@ -67,6 +67,7 @@ class Outcome:
     back: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
     changes: int = 0
+    gaps: int = 0
 
 
 @figure(area="cluster")
@@ -149,6 +150,7 @@ def run(voda: Installation, seed: int, left: Counter[str], num_epochs: int, tota
     total.back += verdict.back
     total.left += _left(voda)
     total.changes += verdict.changes
+    total.gaps += record.gaps
     _tell_faults(voda, seed, names, losses, total)
 
 
@@ -221,6 +223,7 @@ def _rows(total: Outcome, quota: Counter[str]) -> Iterator[Row]:
     yield at_most("kills: steps lost where a rank survived, most", total.in_place, COMMIT_STEPS, "steps")
     yield at_most("kills: steps lost where none did, most", total.between, CHECKPOINT_STEPS, "steps")
     yield information("kills: changes of the cluster that the checker looked at", str(total.changes))
+    yield exactly("kills: times that the checker may have missed one", total.gaps, 0)
     yield exactly("kills: moments with more GPUs held than a node has", len(total.over), 0)
     yield exactly("kills: moments with a GPU granted twice", len(total.twice), 0)
     yield exactly("kills: pods, GPUs and processes of ended jobs left", len(total.left), 0)

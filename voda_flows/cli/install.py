@@ -62,7 +62,7 @@ def command(*, form: str | None, is_trial: bool, is_forced: bool, **more: str | 
     try:
         for applied in applying.apply(api, found, applying.Manner(is_trial=is_trial, is_forced=is_forced)):
             click.echo(f"{applied.key} {applied.what}{' (dry run)' if is_trial else ''}")
-        if not is_trial:
+        if not is_trial and applying.has_scheduler(found):
             run = applying.start_scheduler(api, found)
             output.story(f"scheduler: {run} started" if run else "scheduler: runs already")
     finally:

@@ -166,6 +166,7 @@ class StoreObserver:
                     done_s=worker.done_s and seen.since_s((*segment, worker.id, "done"), worker.done_s, now_s),
                     # No stamp says since when: since this process first saw it.
                     left_s=worker.left_s and seen.since_s((*segment, worker.id, "left"), math.inf, now_s),
+                    unplaced_s=worker.unplaced_s and seen.since_s((*segment, worker.id, "unplaced"), math.inf, now_s),
                 )
                 for worker in job.workers
             ),

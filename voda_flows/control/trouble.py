@@ -57,7 +57,7 @@ def fenced(target: Target, now_s: float) -> list[str]:
     said = (
         f"Decisions fail since {text(fence.since_s)} ({fence.policy}), and leaving out single jobs does not cure it: "
         f"{fence.fault}. Everybody keeps what the last decision gave; the next try comes in {again}. To do: set "
-        "another policy; see voda logs -n voda."
+        "another policy; the scheduler's own logs have the traceback."
     )
     return [said]
 

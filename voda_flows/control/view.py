@@ -180,11 +180,13 @@ def _phase(view: JobView, said: DriverStatus) -> JobPhase:
 
 def _worker(granted: Granted, pod: Object | None, said: DriverStatus, now_s: float) -> Worker:
     """A worker by its pod; one that its driver dropped leaves, whatever its pod says: it is no fresh worker."""
-    left_s = 0.0
+    left_s = unplaced_s = 0.0
     if pod is not None:
         phase = pods.worker_phase(pod)
         if phase in _UNTOLD and granted.worker.id in said.left:
             left_s = now_s
+        if phase is WorkerPhase.PENDING and not (pod.get("spec") or {}).get("nodeName"):
+            unplaced_s = now_s
         if phase is not WorkerPhase.ENDED and granted.worker.id in said.leaving:
             phase = WorkerPhase.LEAVING
         created_s = seconds(pod["metadata"].get("creationTimestamp")) or 0.0
@@ -201,4 +203,5 @@ def _worker(granted: Granted, pod: Object | None, said: DriverStatus, now_s: flo
         since_s=max(granted.since_s, created_s),
         done_s=done_s or 0.0,
         left_s=left_s,
+        unplaced_s=unplaced_s,
     )

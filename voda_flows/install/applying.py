@@ -132,15 +132,26 @@ def start_scheduler(api: Api, documents: Iterable[Object]) -> str | None:
         documents: The installation's.
 
     Returns:
-        The run's name, None where one goes on.
+        The run's name, None where one goes on or there is no scheduler among them.
     """
-    (cron,) = [document_key(document) for document in documents if document["kind"] == "CronWorkflow"]
+    cron = next(filter(_is_schedulers, map(document_key, documents)), None)
+    if cron is None:
+        return None
     store = KubeStore(api, Scope(namespaces=(cron.namespace,)))
     runs = store.list("Workflow", cron.namespace, {CRON_LABEL: cron.name})
     if any(phase_of(run) not in WORKFLOW_ENDED for run in runs):
         return None
     run = store.create(manual_workflow(store.get(*cron), datetime.now(UTC)))
     return str(run["metadata"]["name"])
+
+
+def has_scheduler(documents: Iterable[Object]) -> bool:
+    """Whether a scheduler is among documents: not where they are for further namespaces with jobs."""
+    return any(map(_is_schedulers, map(document_key, documents)))
+
+
+def _is_schedulers(key: Key) -> bool:
+    return (key.kind, key.name) == ("CronWorkflow", "voda-scheduler")
 
 
 def installed(api: Api, documents: Iterable[Object]) -> dict[Key, Object]:

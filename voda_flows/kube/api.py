@@ -105,7 +105,7 @@ class Api:
             Forbidden: One may not see it.
         """
         asked = Asked(verb="get" if key.name else "list", resource=resource, key=key)
-        return self._read(Request(path=path, query=query), asked, self._attempts(asked))
+        return self._read(Request(path=path, query=query), asked, self._attempts(asked), is_text=True)
 
     def ask_once(self, path: str, limit_s: float) -> Answer:
         """The answer at a path, whatever it is, in one try of so many seconds.
@@ -286,10 +286,10 @@ class Api:
             if not more:
                 return Listed(items=items, version=str(metadata.get("resourceVersion") or ""))
 
-    def _read(self, request: Request, asked: Asked, attempts: Attempts) -> Answer:
+    def _read(self, request: Request, asked: Asked, attempts: Attempts, *, is_text: bool = False) -> Answer:
         """Send a request that changes nothing until it is answered."""
         for _ in attempts:
-            answer = self._try(request, attempts).answer
+            answer = self._try(request, attempts, is_text=is_text).answer
             if answer is not None:
                 return _success(answer, asked)
         raise AssertionError
@@ -310,7 +310,7 @@ class Api:
             return _success(tried.answer, asked)
         raise AssertionError
 
-    def _try(self, request: Request, attempts: Attempts) -> _Tried:
+    def _try(self, request: Request, attempts: Attempts, *, is_text: bool = False) -> _Tried:
         """One try; no answer where it is to be repeated."""
         try:
             answer = self._transport.send(request)
@@ -323,6 +323,9 @@ class Api:
         if is_busy(answer) or is_faulty(answer):
             attempts.note(said(answer), retry_after_s(answer))
             return _Tried(answer=None, may_be_done=is_faulty(answer))
+        if answer.status in _SUCCESS and not is_text and not answer.is_document():
+            attempts.note("an answer that is no JSON object: is something before the API server?")
+            return _Tried(answer=None, may_be_done=True)
         return _Tried(answer=answer, may_be_done=True)
 
     def _look(self, asked: Asked, attempts: Attempts) -> Answer | None:

@@ -210,6 +210,8 @@ class HttpStream:
                 *whole, rest = (rest + part).split(b"\n")
                 yield from whole
             self._is_over = True
+            if rest:
+                yield rest
         except (fault.HTTPError, OSError, ValueError, AttributeError) as lost:  # the last two: closed by another thread
             raise AnswerLost(_words(lost)) from lost
         finally:

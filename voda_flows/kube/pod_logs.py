@@ -137,6 +137,7 @@ class FollowedLog:
         self._new: deque[Line] = deque()
         self._stream: Stream | None = None
         self._last = ""
+        self._behind = ""
         self._closed, self._over = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"log-{place.key.name}", daemon=True)
         self._thread.start()
@@ -169,6 +170,7 @@ class FollowedLog:
     def _is_read(self) -> bool:
         """One connection; whether the log has come to its end."""
         since = {"sinceTime": self._last} if self._last else self._lines
+        self._behind = self._last
         try:
             query = self._place.query(follow="true", **since)
             self._stream = self._api.follow(_LOG, self._place.key, self._place.path, query)
@@ -181,11 +183,16 @@ class FollowedLog:
         return True
 
     def _take(self, text: bytes) -> None:
-        """Note a line, unless it was there before the connection broke."""
+        """Note a line, unless it was there before the connection broke: those come first, up to the newest that we had.
+
+        On one connection stamps may stand still or go back: what a program writes to its two outputs is stamped apart.
+        """
         stamp = text.partition(b" ")[0].decode(errors="replace")
-        if not text or (self._last and stamp <= self._last and seconds(stamp) is not None):
+        is_stamped = seconds(stamp) is not None
+        if not text or (self._behind and is_stamped and stamp <= self._behind):
             return
-        self._last = stamp if seconds(stamp) is not None else self._last
+        if is_stamped:
+            self._behind, self._last = "", max(self._last, stamp)
         self._new.append(timed_line(text))
 
 

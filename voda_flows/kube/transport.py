@@ -68,6 +68,13 @@ class Answer:
         except ValueError:
             return {}
 
+    def is_document(self) -> bool:
+        """Whether the body is a JSON object: what stands before an API server may answer too, with a page to log in."""
+        try:
+            return isinstance(json.loads(self.body), dict)
+        except ValueError:
+            return False
+
 
 class Stream(Protocol):
     """An answer that goes on."""

@@ -6,6 +6,7 @@ line that says which right it needs (docs/guides/command-line.md has them by ver
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
@@ -27,7 +28,7 @@ from voda_flows.kube.resources import resource_of
 from voda_flows.kube.store import KubeStore, Scope
 from voda_flows.kube.transport import AnswerLost, NotSent
 from voda_flows.kube.usage import MetricsMeter
-from voda_flows.objects import Key, Object, key_of, seconds
+from voda_flows.objects import POD_ENDED, Key, Object, key_of, phase_of, seconds
 from voda_flows.store import json_text
 from voda_flows.workflows.parameters import DRIVER_PORT
 
@@ -123,6 +124,8 @@ class KubeWorld:
             said = f"what drivers say is not known: expected the right to get pods/proxy in namespace {key.namespace!r}"
             if said not in self._remarks:
                 self._remarks.append(said)
+        if answer.status == HTTPStatus.NOT_FOUND:
+            self._forget_drivers()  # it is gone; another pod may have its address by now
         if answer.status != HTTPStatus.OK:
             raise OSError(f"{key}: {answer.status}")
         return answer.body
@@ -197,7 +200,7 @@ class KubeWorld:
                 self._drivers = {
                     pod["status"]["podIP"]: Key("Pod", pod["metadata"]["namespace"], pod["metadata"]["name"])
                     for pod in self._driver_pods()
-                    if (pod.get("status") or {}).get("podIP")
+                    if (pod.get("status") or {}).get("podIP") and phase_of(pod) not in POD_ENDED
                 }
         try:
             return self._drivers[address]
@@ -207,11 +210,15 @@ class KubeWorld:
     def _driver_pods(self) -> list[Object]:
         labels = {"voda.dev/role": "driver"}
         try:
-            return self.whole.list("Pod", None, labels)
-        except Forbidden:
+            with contextlib.suppress(Forbidden):
+                return self.whole.list("Pod", None, labels)
             return self.store.list("Pod", None, labels)
         except VodaError as wrong:
             raise OSError(str(wrong)) from wrong
+
+    def _forget_drivers(self) -> None:
+        with self._looking:
+            self._drivers = {}
 
 
 def _server_s(headers: Mapping[str, str]) -> float:

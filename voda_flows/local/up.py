@@ -97,7 +97,7 @@ def up(home: Path, nodes: Iterable[Object] | None = None) -> Up:
             _put(store, template)
         with suppress(Conflict):
             store.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": _metadata(CONFIG), "data": {}})
-        run = _run_scheduler(store)  # before there is an engine, whose tick at a full minute might come first
+        run = _run_scheduler(store)  # before there is an engine, whose tick might come first
         started = not is_running(home)
         if started:
             start_engine(home)

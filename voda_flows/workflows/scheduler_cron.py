@@ -12,8 +12,10 @@ from hera.workflows import Container, CronWorkflow, Env, FieldEnv, RetryStrategy
 from voda_flows.config import SCHEDULER_TICK_MINUTES, Settings
 from voda_flows.workflows.described import described
 
-#: Kept below an hour, so that changes of its pod come into force and logs stay readable.
+#: Below an hour, so that new versions and settings of its pod come into force and logs stay readable.
 LIFETIME = "55m"
+#: A run that does not come up (its image cannot be had, no node has room) goes after this; the next ones try as well.
+DEADLINE_S = 3600
 
 
 def scheduler_cron(settings: Settings) -> CronWorkflow:
@@ -45,6 +47,7 @@ def scheduler_cron(settings: Settings) -> CronWorkflow:
         starting_deadline_seconds=30,
         successful_jobs_history_limit=2,
         failed_jobs_history_limit=3,
+        active_deadline_seconds=DEADLINE_S,
         entrypoint="scheduler",
         service_account_name="voda-scheduler",
         templates=[run],

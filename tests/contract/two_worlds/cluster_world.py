@@ -68,9 +68,10 @@ class ClusterWorld:
             return ""
 
     def prepare_volume(self, claim: str) -> None:
-        """See ``World``: a folder of each node."""
+        """See ``World``: a folder of all nodes, which goes with the cluster."""
         metadata, size = {"name": f"{self.namespace}-{claim}"}, {"storage": "1Gi"}
-        host = {"path": f"/var/lib/{self.namespace}-{claim}", "type": "DirectoryOrCreate"}
+        folder = self._cluster.home.folder / "volumes" / metadata["name"]
+        host = {"path": str(folder), "type": "DirectoryOrCreate"}
         common = {"accessModes": ["ReadWriteMany"], "storageClassName": ""}
         volume = {**common, "capacity": size, "hostPath": host}
         asked = {**common, "resources": {"requests": size}, "volumeName": metadata["name"]}
@@ -114,8 +115,8 @@ class ClusterWorld:
 def cluster_world(cluster: Cluster) -> Iterator[ClusterWorld]:
     """A namespace of its own in a cluster that is up; deleted at the end."""
     world = ClusterWorld(cluster, f"two-worlds-{secrets.token_hex(3)}")
-    world.open()
     try:
+        world.open()
         yield world
     finally:
         world.close()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from scheduler_core.converging.document import PLACE_LIMIT_S
 from scheduler_core.model.job import JobPhase
 from scheduler_core.model.plan import Abandon, Announce, Evict, Grant, Release
 from tests.unit.control.world import World
@@ -79,6 +80,19 @@ def test_a_job_whose_image_cannot_be_had_gives_its_gpus_back_and_ends(world: Pat
     assert f"its driver did not come up within 300 s: {WHY}" in said
     assert f"the checkpoint step did not come up within 300 s: {WHY}" in said
     assert world.nodes_of("bad")["phase"] == "Failed"
+
+
+def test_pods_for_a_node_that_was_closed_meanwhile_go_soon(world: Patient) -> None:
+    """No machine has taken them, and theirs takes none: waiting for the limit would help nobody."""
+    world.store.merge_patch("Node", "", "n0", {"spec": {"unschedulable": True}})
+    world.observer.observe()
+    world.late_s = PLACE_LIMIT_S - 1
+    early = world.cycle()
+    world.late_s = PLACE_LIMIT_S + 1
+    late = world.cycle()
+
+    assert early == []
+    assert [type(action) for action in late] == [Evict, Evict]
 
 
 def test_what_pods_say_is_told(world: Patient) -> None:

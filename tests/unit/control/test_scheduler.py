@@ -55,7 +55,7 @@ def until(world: World, kind: str, namespace: str, name: str, holds: str) -> Obj
     raise AssertionError(f"{kind} {namespace}/{name}: expected {holds!r} within {PATIENCE_S:g} s")
 
 
-def test_it_acts_and_ends_with_0_when_told_to(world: World) -> None:
+def test_it_acts_and_ends_when_told_to(world: World) -> None:
     """A submission is granted without being asked; after SIGTERM the Lease is free."""
     with running(world, "--for", "1h") as process:
         until(world, "Lease", "voda", NAME, "process/")
@@ -65,7 +65,7 @@ def test_it_acts_and_ends_with_0_when_told_to(world: World) -> None:
         process.send_signal(signal.SIGTERM)
         story = process.communicate(timeout=PATIENCE_S)[1]
 
-    assert process.returncode == 0, story
+    assert process.returncode == 75, story  # its pod's retries start another at once
     assert "action='Grant'" in story
     assert world.store.get("Lease", "voda", NAME)["spec"]["holderIdentity"] == ""
 

@@ -51,7 +51,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_response(200)
             self.send_header("Transfer-Encoding", "chunked")
             self.end_headers()
-            for part in (b"on", b"e\ntwo\nthr", b"ee\n"):
+            for part in (b"on", b"e\ntwo\nthr", b"ee\n", *((b"rest",) if "open" in self.path else ())):
                 self.wfile.write(b"%x\r\n%s\r\n" % (len(part), part))
             if "cut" in self.path:
                 self.close_connection = True
@@ -146,9 +146,11 @@ def test_lines_come_as_they_were_sent(tmp_path: Path, port: int) -> None:
     """Lines are put together from whatever pieces arrive; where the stream is cut, that is an error."""
     transport = connect(Cluster(kubeconfig=kubeconfig(tmp_path, port)))
     whole = list(transport.stream(Request(path="/stream"), 10).lines())
+    unfinished = list(transport.stream(Request(path="/stream-open"), 10).lines())
     cut = transport.stream(Request(path="/stream-cut"), 10).lines()
 
     assert whole == [b"one", b"two", b"three"]
+    assert unfinished == [b"one", b"two", b"three", b"rest"]
     with pytest.raises(AnswerLost):
         list(cut)
 

@@ -80,6 +80,24 @@ def test_a_broken_connection_loses_and_repeats_no_line() -> None:
     assert transport.watches[1].query["sinceTime"] == "2027-01-15T08:00:02.500000000Z"
 
 
+def test_stamps_that_stand_still_or_go_back_lose_no_line() -> None:
+    """What a program writes to its two outputs is stamped apart; only what comes again after a break is left out."""
+    transport = FakeTransport()
+    log = opened(transport, [], follow=True)
+    first = transport.streams.get(timeout=30)
+    for number, text in ((2, "two"), (2, "two too"), (1, "one")):
+        first.given.put(stamped(number, text))
+    before = until_read(log, 3)
+    first.given.put(AnswerLost("reset"))
+    second = transport.streams.get(timeout=30)
+    for number, text in ((1, "one"), (2, "two"), (2, "two too"), (4, "four"), (3, "three")):
+        second.given.put(stamped(number, text))
+    second.given.put(None)
+
+    assert before == ["two", "two too", "one"]
+    assert [line.text for line in log.read(last=True)] == ["four", "three"]
+
+
 def test_a_container_that_has_not_started_is_asked_again() -> None:
     """Until it speaks, or its pod is gone."""
     transport = FakeTransport()

@@ -30,7 +30,11 @@ def store_of(transport: FakeTransport, time: FakeTime | None = None) -> KubeStor
     return KubeStore(api_of(transport, time), Scope(watched=()))
 
 
-@pytest.mark.parametrize("fault", [LOST, UNSENT, answer(500), answer(503), answer(429)])
+#: What somebody before the API server may answer in its place.
+LOGIN = Answer(status=200, body=b"<html>please log in</html>")
+
+
+@pytest.mark.parametrize("fault", [LOST, UNSENT, answer(500), answer(503), answer(429), LOGIN])
 def test_a_read_is_repeated_until_it_is_answered(fault: Answer | Exception) -> None:
     """Reads change nothing: whatever goes wrong on the way, they are asked again."""
     transport = FakeTransport()
@@ -47,6 +51,15 @@ def test_repeating_ends_and_says_what_was_found() -> None:
     with pytest.raises(Unreachable, match=r"get Pod ns/a: expected an answer of https://server .* got 503: starting"):
         store_of(transport, time).get(*PLACE)
     assert 4 < time.now_s <= 6
+
+
+def test_a_page_that_is_no_document_is_no_empty_cluster() -> None:
+    """With an empty list of pods all GPUs would seem free."""
+    transport, time = FakeTransport(), FakeTime()
+    transport.on(f"GET {PODS}", LOGIN)
+
+    with pytest.raises(Unreachable, match="no JSON object: is something before the API server"):
+        store_of(transport, time).list("Pod", "ns")
 
 
 def test_a_server_that_was_silent_once_is_asked_again() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 from email.utils import formatdate
 
 import pytest
@@ -125,11 +127,34 @@ def test_what_was_refused_once_is_not_asked_for_at_every_look() -> None:
     assert len(transport.asked) == 1
 
 
+def test_a_drivers_address_may_become_anothers() -> None:
+    """One that is gone is forgotten, and what has its address by then is asked; who may see nothing is told so."""
+    transport = FakeTransport()
+    one, other = ({**pod(name, 1), "status": {"podIP": "10.0.0.1"}} for name in ("one", "other"))
+    no_right = refused(403, "Forbidden", 'User "u" cannot list resource "pods"')
+    transport.on("GET /api/v1/pods", listed(5, one), listed(6, other), no_right)
+    transport.on("GET /api/v1/namespaces/ns/pods", no_right)
+    gone = refused(404, "NotFound", "gone")
+    transport.on("GET /api/v1/namespaces/ns/pods/one:7071/proxy/status", gone)
+    transport.on("GET /api/v1/namespaces/ns/pods/other:7071/proxy/status", answer(200, {"step": 3}), gone)
+    world = world_on(transport, "ns")
+
+    for _ in range(2):
+        with contextlib.suppress(OSError):
+            said = world.fetch("10.0.0.1", "/status", 1.0)
+    for _ in range(2):
+        with pytest.raises(OSError, match=r"404|right to list"):
+            world.fetch("10.0.0.1", "/status", 1.0)
+
+    assert json.loads(said) == {"step": 3}
+
+
 def test_a_driver_is_asked_through_the_api_server() -> None:
     """By the pod that has its address; a right that is missing is remarked upon once."""
     transport = FakeTransport()
     driver = {**pod("d", 1, labels={"voda.dev/role": "driver"}), "status": {"podIP": "10.0.0.1"}}
-    transport.on("GET /api/v1/pods", listed(5, driver))
+    ended = {**pod("e", 2, labels={"voda.dev/role": "driver"}), "status": {"podIP": "10.0.0.1", "phase": "Failed"}}
+    transport.on("GET /api/v1/pods", listed(5, driver, ended))
     denied = refused(403, "Forbidden", 'User "u" cannot get resource "pods/proxy"')
     transport.on("GET /api/v1/namespaces/ns/pods/d:7071/proxy/status", answer(200, {"step": 3}), denied)
     world = world_on(transport, None)

@@ -59,7 +59,7 @@ def test_up_again_changes_nothing(own_world: World) -> None:
 
 
 def test_the_first_run_is_there_before_the_engine(own_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An engine that begins at a full minute finds a run and starts no other one."""
+    """An engine that begins at a tick finds a run and starts no other one."""
     seen: list[str] = []
 
     def start(_home: Path) -> None:
@@ -86,7 +86,7 @@ def test_up_after_a_killed_engine_starts_another(own_world: World) -> None:
 
 
 def test_up_after_down_starts_the_scheduler_at_once(own_world: World) -> None:
-    """Nobody has recorded yet that the run before has ended: jobs would wait for the cron's next minute."""
+    """Nobody has recorded yet that the run before has ended: jobs would wait for the cron's next tick."""
     first = up(own_world.home).scheduler
     assert own_world.happens(lambda: own_world.store.list("Lease", "voda"))  # it works, and ends well when told to
     down(own_world.home)
