@@ -7,6 +7,7 @@ server it is its service account.
 from __future__ import annotations
 
 import concurrent.futures
+import http.client
 import time
 from pathlib import Path
 
@@ -73,7 +74,8 @@ def server(setting: Setting) -> Part:
         ),
         # Where it is to send what it is asked with somebody's token, it looks up here and not in its options.
         environment={"KUBECONFIG": setting.file("argo.kubeconfig")},
-        is_ready=lambda: answers(setting.network.control, SERVER_PORT, "/"),
+        # Its pages are there before the service behind its API, which then is the one to say that a token is missing.
+        is_ready=lambda: answers(setting.network.control, SERVER_PORT, "/api/v1/info", status=http.client.UNAUTHORIZED),
     )
 
 

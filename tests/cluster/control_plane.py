@@ -46,8 +46,10 @@ def parts(setting: Setting) -> list[Part]:
     return [_etcd(setting), _api_server(setting), _controller_manager(setting), _scheduler(setting)]
 
 
-def answers(url_host: str, port: int, path: str, context: ssl.SSLContext | None = None) -> bool:
-    """Whether a GET is answered with 200."""
+def answers(
+    url_host: str, port: int, path: str, context: ssl.SSLContext | None = None, status: int = http.client.OK
+) -> bool:
+    """Whether a GET is answered with that status."""
     connection = (
         http.client.HTTPConnection(url_host, port, timeout=PROBE_LIMIT_S)
         if context is None
@@ -55,7 +57,7 @@ def answers(url_host: str, port: int, path: str, context: ssl.SSLContext | None 
     )
     try:
         connection.request("GET", path)
-        return connection.getresponse().status == http.client.OK
+        return connection.getresponse().status == status
     except (OSError, http.client.HTTPException):
         return False
     finally:

@@ -122,7 +122,7 @@ class Striker:
         if not pods or not self._api_answers():
             return ""
         name = str(self.chance.choice(pods)["metadata"]["name"])
-        self._kubectl("delete", "pod", name, "--wait=false")
+        self._kubectl("delete", "pod", name, "--ignore-not-found", "--wait=false")
         return name
 
     def _stop_kubelet(self) -> str:

@@ -14,7 +14,7 @@ from tests.contract.two_worlds.documents import case
 from tests.contract.two_worlds.play import Case, Notes, Script
 from tests.contract.two_worlds.story import life, story
 from tests.contract.two_worlds.world import Flow
-from voda_flows.objects import Object, seconds
+from voda_flows.objects import WORKFLOW_ENDED, Object, seconds
 
 #: A pod that is missed sooner after its node's beginning is made anew; Argo takes it for one that it has not seen yet.
 _NEW_S = 12.0
@@ -144,15 +144,22 @@ def _note_again(again: Flow, notes: Notes, tell: Callable[[Flow], Mapping[str, s
 
 
 def _lost(node: str) -> Script:
-    """A pod at work is deleted by force."""
+    """A pod at work is deleted by force, as often as Argo makes it anew.
+
+    It does where it hears of the loss before the last word of the pod's executor: to Argo the node then is an error
+    and is not fulfilled, so that its pod is made once more, under the same name. Which comes first is chance.
+    """
 
     def play(flow: Flow, _notes: Notes) -> None:
-        flow.works(node)
-        pod = flow.pod(node)
-        flow.until(lambda: _age_s(flow, node) > _NEW_S, "its node to be no new one")
-        flow.world.delete_pod(pod, force=True)
-        flow.until(lambda: _uid(flow, node) != pod["metadata"]["uid"], "the pod to be gone")
-        flow.touch()
+        while flow.status.get("phase") not in WORKFLOW_ENDED:
+            flow.works(node)
+            pod = flow.pod(node)
+            flow.until(lambda: _age_s(flow, node) > _NEW_S, "its node to be no new one")
+            flow.world.delete_pod(pod, force=True)
+            flow.until(lambda pod=pod: _uid(flow, node) != pod["metadata"]["uid"], "the pod to be gone")  # type: ignore[misc]  # bound
+            flow.touch()
+            flow.until(lambda: flow.status.get("phase") in WORKFLOW_ENDED or flow.is_at_work(flow.name + node),
+                       "its end, or its pod at work again")  # fmt: skip
         flow.ends()
 
     return play
