@@ -16,7 +16,7 @@ class Queue:
 
     Attributes:
         name: Its name, unique.
-        nominal_gpus: GPUs per type that are its own; an empty mapping means no limit.
+        nominal_gpus: GPUs per type that are its own; an empty mapping means no limit. Not enforced yet.
         namespaces: Namespaces that may submit to it; empty for all.
         max_priority: Highest priority value its jobs may have, None for any.
     """

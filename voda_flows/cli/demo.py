@@ -43,7 +43,7 @@ def command(context: click.Context, /, folder: Path, *, keep: bool, **where: str
     """Watch five real training jobs share four GPUs: growing, shrinking, preempted, resumed.
 
     They run on this machine, on two nodes that it pretends to be; with --context or --kubeconfig on a cluster with
-    Voda and four free GPUs. Exit 0 when every job succeeded and the record shows what it must.
+    Voda and exactly four free GPUs. Exit 0 when every job succeeded and the record shows what it must.
     """
     folder = folder.absolute()
     root = demo.root_folder()

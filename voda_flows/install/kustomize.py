@@ -2,7 +2,7 @@
 
 In: a folder with a kustomization, or one that was made up. Out: documents, as ``kubectl kustomize`` has them but for
 their order. What else kustomize knows is refused by name: for that there is kubectl. A test with the real kubectl
-keeps both equal (docs/adr/0012).
+keeps both equal (docs/adr/0013).
 """
 
 from __future__ import annotations

@@ -33,7 +33,8 @@ from voda_flows.store import json_text
 from voda_flows.workflows.parameters import DRIVER_PORT
 
 LEASE: Final = "voda-scheduler"
-#: A holder renews its Lease every few seconds; one run of the scheduler follows another within half a minute.
+#: A holder renews its Lease every few seconds; where its life ends, or its pod is told to, the next has it within half
+#: a minute. One that was lost or stopped is missed for longer, until the cron's next tick: that is what is told.
 _SILENT_S: Final = 60.0
 #: Argo's controller looks at a new Workflow within a second or two, with its default settings too.
 _UNSEEN_S: Final = 30.0

@@ -220,7 +220,7 @@ def _is_over(folder: Path, pod: Object) -> bool:
 
 
 def _run_scheduler(store: LocalStore) -> str | None:
-    """Start the scheduler's first run at once, as its cron workflow would at the next minute."""
+    """Start the scheduler's first run at once, as its cron workflow would at its next tick."""
     cron = store.get(*SCHEDULER)
     children = store.list("Workflow", SCHEDULER[1], {CRON_LABEL: SCHEDULER[2]})
     if any(_goes_on(store, child) for child in children):
