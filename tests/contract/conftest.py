@@ -30,10 +30,11 @@ WATCHED = ("Secret", "Workflow", "Pod", "Lease")
 
 
 @pytest.fixture(autouse=True)
-def _api_server(request: pytest.FixtureRequest) -> None:
-    """Tests on a cluster have one."""
-    if request.node.get_closest_marker("cluster") and not os.environ.get(KUBECONFIG):
-        os.environ[KUBECONFIG] = str(request.getfixturevalue("control_plane").kubeconfig)
+def _api_server(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests that need an API server and no nodes have one."""
+    has_nodes = "cluster" in request.fixturenames
+    if request.node.get_closest_marker("cluster") and not has_nodes and not os.environ.get(KUBECONFIG):
+        monkeypatch.setenv(KUBECONFIG, str(request.getfixturevalue("control_plane").kubeconfig))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
