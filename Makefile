@@ -50,6 +50,7 @@ demo-cluster: setup ## the same jobs on real Kubernetes and Argo Workflows, on t
 
 test: setup ## the fast tests: unit, laws, scenarios, theory, contract, documentation, a short life end to end
 	@$(PY) -m pytest -m "not slow and not cluster"
+	@echo "not among these: make slow, make test-cluster ($$($(PY) -m tests.cluster check 2>&1))"
 
 slow: setup ## the slow tests: whole lives of jobs in local mode, hurt in several ways
 	@$(PY) -m pytest -m slow

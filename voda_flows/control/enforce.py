@@ -29,6 +29,8 @@ from voda_flows.workflows.packed import nodes_of, nodes_patch
 log = logging.getLogger(__name__)
 
 _KEY_BYTES = 32
+#: Of a pod's node: whether Argo has read what the pod handed out.
+_IS_READ = "taskResultSynced"
 
 
 class StoreEnforcer:
@@ -187,9 +189,16 @@ class StoreEnforcer:
             self._delete_pod(pod)
 
     def _end_node(self, view: JobView, node: str, reason: str, pod: Object | None) -> None:
-        """Write a node's end, with what its pod said of itself."""
+        """Write a node's end, with what its pod said of itself.
+
+        To Argo a node is over when it has ended and what its pod handed out has been read, which is said here too: else
+        Argo goes by the pod that is being deleted, finds the node pending again, and makes the pod anew, without end.
+        """
         why = pods.why_pending(pod) if pod else ""
-        self._patch_node(view, node, _ended("Error", self._now()) | {"message": f"{reason}: {why}" if why else reason})
+        ended = _ended("Error", self._now()) | {"message": f"{reason}: {why}" if why else reason}
+        if _IS_READ in nodes_of(self._observer.current(view.workflow)).get(node, {}):
+            ended[_IS_READ] = True
+        self._patch_node(view, node, ended)
 
     def _delete_pod(self, pod: Object) -> None:
         metadata = self._observer.current(pod)["metadata"]

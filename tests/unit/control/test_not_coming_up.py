@@ -82,6 +82,20 @@ def test_a_job_whose_image_cannot_be_had_gives_its_gpus_back_and_ends(world: Pat
     assert world.nodes_of("bad")["phase"] == "Failed"
 
 
+def test_a_node_that_is_ended_is_ended_to_argo_too(world: Patient) -> None:
+    """As long as it waits for what the pod handed out, Argo takes its phase from a pod that is being deleted."""
+    waits = {identity: {"taskResultSynced": False} for identity, node in world.nodes().items() if node["type"] == "Pod"}
+    (workflow,) = world.store.list("Workflow")
+    world.patch(key_of(workflow), {"nodes": waits})
+    world.observer.observe()
+    world.late_s = START_LIMIT_S
+    world.cycle()
+    world.cycle()
+
+    ended = [node for node in world.nodes().values() if node["phase"] == "Error"]
+    assert [node["taskResultSynced"] for node in ended] == [True, True, True]
+
+
 def test_pods_for_a_node_that_was_closed_meanwhile_go_soon(world: Patient) -> None:
     """No machine has taken them, and theirs takes none: waiting for the limit would help nobody."""
     world.store.merge_patch("Node", "", "n0", {"spec": {"unschedulable": True}})
