@@ -18,7 +18,7 @@ _OVERLAYS = "; ".join(f"{name}: {said}" for name, said in OVERLAYS.items())
 
 @verb(
     "voda install --dry-run",
-    "voda install -n ml --image registry.example.com/voda:0.1.0",
+    "voda install -n ml --image registry.example.com/voda:0.1.0 --training-image registry.example.com/voda-train:0.1.0",
     "voda install --overlay cluster -n team-a -n team-b",
     "voda install -o yaml > voda.yaml",
 )
@@ -38,6 +38,12 @@ _OVERLAYS = "; ".join(f"{name}: {said}" for name, said in OVERLAYS.items())
     help=f"What is installed, or a folder with a kustomization of your own. {_OVERLAYS}.",
 )
 @click.option("--image", default="", metavar="IMAGE", help="Image of the scheduler.  [default: the overlay's]")
+@click.option(
+    "--training-image",
+    default="",
+    metavar="IMAGE",
+    help="Image of jobs that name none.  [default: the overlay's]",
+)
 @click.option("--dry-run", "is_trial", is_flag=True, help="Ask the API server what it would do; change nothing.")
 @click.option("--force", "is_forced", is_flag=True, help="Take over fields that somebody else has set otherwise.")
 @click.option(
@@ -70,7 +76,12 @@ def command(*, form: str | None, is_trial: bool, is_forced: bool, **more: str | 
 
 
 def _wanted(options: dict[str, str | tuple[str, ...]]) -> Wanted:
-    return Wanted(overlay=str(options["overlay"]), namespaces=tuple(options["namespaces"]), image=str(options["image"]))
+    return Wanted(
+        overlay=str(options["overlay"]),
+        namespaces=tuple(options["namespaces"]),
+        image=str(options["image"]),
+        training_image=str(options["training_image"]),
+    )
 
 
 def _print(found: list[Object], form: str) -> None:
