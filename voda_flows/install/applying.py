@@ -13,6 +13,7 @@ from http import HTTPStatus
 from typing import Final
 
 from scheduler_core.errors import Conflict, InvalidValue, NotFound
+from voda_flows.install.images import Part, with_images_of
 from voda_flows.install.kustomize import CLUSTER_WIDE
 from voda_flows.kube.api import Api, plain
 from voda_flows.kube.resources import Resource, resource_of
@@ -122,6 +123,22 @@ def apply(api: Api, documents: Iterable[Object], manner: Manner) -> Iterator[App
             yield Applied(key=key, what="not checked")
         else:
             yield Applied(key=key, what=_apply_one(api, document, manner, before.get(key)))
+
+
+def with_live_images(api: Api, documents: Iterable[Object], parts: Iterable[Part]) -> list[Object]:
+    """Documents with the images that the cluster has now; where it has none yet, with their own.
+
+    Args:
+        api: The API server.
+        documents: An installation's.
+        parts: Whose images are to stay.
+    """
+    wanted, staying = list(documents), tuple(parts)
+    live = installed(api, [body for body in wanted if any(part.is_part(body) for part in staying)])
+    return [
+        with_images_of(body, live[key]) if (key := document_key(body)) in live else body  # others name no image
+        for body in wanted
+    ]
 
 
 def start_scheduler(api: Api, documents: Iterable[Object]) -> str | None:

@@ -45,6 +45,7 @@ JOBS: Final = Part(
     option="--training-image",
     shipped=next(row.default or "" for row in PARAMETERS if row.name == _PARAMETER),
 )
+PARTS: Final = (SCHEDULER, JOBS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +77,24 @@ def with_image(document: Object, image: str) -> Object:
         [{"op": "replace", "path": named.path, "value": image} for named in images(document)],
         where=f"{document['kind']} {document['metadata']['name']}",
     )
+
+
+def with_images_of(document: Object, live: Object) -> Object:
+    """A document of a part with the images that an earlier one has in the same places.
+
+    Args:
+        document: What is to be applied. Where it names another image than our manifests, somebody has written that
+            down, and it stays.
+        live: The one that is on the cluster.
+    """
+    before = {named.place: named.image for named in images(live)}
+    shipped = [part.shipped for part in PARTS if part.is_part(document)]
+    operations = [
+        {"op": "replace", "path": named.path, "value": before[named.place]}
+        for named in images(document)
+        if named.image in shipped and before.get(named.place)
+    ]
+    return json_patch(document, operations, where=f"{document['kind']} {document['metadata']['name']}")
 
 
 def _of_scheduler(cron: Object) -> Iterator[Named]:

@@ -13,7 +13,7 @@ from typing import Final
 
 from scheduler_core.errors import InvalidValue, VodaError
 from voda_flows.config import DEFAULT_NAMESPACE, near_miss
-from voda_flows.install.images import JOBS, SCHEDULER, Part, with_image
+from voda_flows.install.images import JOBS, PARTS, SCHEDULER, Part, with_image
 from voda_flows.install.kustomize import Kustomization, find_file, read, render
 from voda_flows.objects import Object
 
@@ -49,6 +49,11 @@ class Wanted:
         """The images that are asked for, by what they are for."""
         asked = {SCHEDULER: self.image, JOBS: self.training_image}
         return {part: image for part, image in asked.items() if image}
+
+    @property
+    def staying(self) -> tuple[Part, ...]:
+        """What keeps the image that it has."""
+        return tuple(part for part in PARTS if part not in self.images)
 
 
 def manifests() -> Path:
