@@ -8,7 +8,7 @@ import click
 
 from voda_flows.cli import output
 from voda_flows.cli.verbs import verb
-from voda_flows.install import applying
+from voda_flows.install import applying, starting
 from voda_flows.install.images import PARTS, Part, images
 from voda_flows.install.overlays import ONE_NAMESPACE, OVERLAYS, Wanted, documents
 from voda_flows.kube.api import Api
@@ -95,9 +95,18 @@ def install(api: Api, bodies: Iterable[Object], staying: Iterable[Part], manner:
             output.story(_kept(after))
     for applied in applying.apply(api, found, manner):
         click.echo(f"{applied.key} {applied.what}{' (dry run)' if manner.is_trial else ''}")
-    if not manner.is_trial and applying.has_scheduler(found):
-        run = applying.start_scheduler(api, found)
-        output.story(f"scheduler: {run} started" if run else "scheduler: runs already")
+    if not manner.is_trial and starting.has_scheduler(found):
+        output.story(f"scheduler: {_started(starting.start_scheduler(api, found))}")
+
+
+def _started(started: starting.Started | None) -> str:
+    """What is said of the scheduler's runs."""
+    if started is None:
+        return "runs already"
+    if not started.ended:
+        return f"{started.run} started"
+    ended = ", ".join(started.ended)
+    return f"restarted, its version or settings of the pod have changed: {ended} ended, {started.run} started"
 
 
 def _kept(document: Object) -> str:

@@ -109,3 +109,21 @@ def test_an_image_that_ones_own_kustomization_names_is_taken(server: Server, tmp
 
     (template,) = server.objects[CRON]["spec"]["workflowSpec"]["templates"]
     assert template["container"]["image"] == "r/voda:2"
+
+
+def test_a_newer_version_is_at_work_at_once_and_that_is_said(
+    server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A run has its own copy of the pod, and would go on with the old version for most of an hour."""
+    said = []
+    for image in ("r/voda:1", "r/voda:1", "r/voda:2"):
+        install_on(server, Wanted(image=image))
+        said += [line for line in capsys.readouterr().err.splitlines() if line.startswith("scheduler: ")]
+
+    (run,) = [path.rpartition("/")[2] for path in server.objects if path.startswith(f"{ARGO}/voda/workflows/")]
+    first = said[0].split()[1]
+    assert said == [
+        f"scheduler: {first} started",
+        "scheduler: runs already",
+        f"scheduler: restarted, its version or settings of the pod have changed: {first} ended, {run} started",
+    ]
