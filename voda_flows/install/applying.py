@@ -141,8 +141,22 @@ def with_live_images(api: Api, documents: Iterable[Object], parts: Iterable[Part
 def installed(api: Api, documents: Iterable[Object]) -> dict[Key, Object]:
     """What is there of an earlier installation, by key: what bears its label in the places of these documents."""
     places = dict.fromkeys((document["kind"], document_key(document).namespace) for document in documents)
-    found = [body for kind, place in places for body in api.list(_RESOURCES[kind], place, LABELS).items]
+    found = [body for kind, place in places for body in all_of(api, _RESOURCES[kind], place, LABELS)]
     return {document_key(body): body for body in found}
+
+
+def all_of(api: Api, resource: Resource, namespace: str, labels: Mapping[str, str] | None = None) -> list[Object]:
+    """All objects of a kind: none where the server does not know it, as after its definition was taken away.
+
+    Raises:
+        NotFound: It does not know a kind of Kubernetes' own core: it is no such server.
+    """
+    try:
+        return api.list(resource, namespace, labels).items
+    except NotFound:
+        if not resource.group:
+            raise
+        return []
 
 
 def document_key(document: Object) -> Key:

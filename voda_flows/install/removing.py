@@ -1,7 +1,8 @@
 """An installation taken away: the scheduler first, then its rights, then what it has written. What people made stays.
 
-It can be repeated and cut off anywhere. Namespaces, volumes and claims stay, and with them checkpoints and the
-Workflows that have ended; so does what other kustomizations brought into further namespaces.
+It can be repeated and cut off anywhere, and is possible after Argo has gone. Namespaces, volumes and claims stay, and
+with them checkpoints and the Workflows that have ended; so does what other kustomizations brought into further
+namespaces.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Final
 from scheduler_core.errors import Conflict, NotFound
 from voda_flows.control import lease, targets
 from voda_flows.control.jobs import find_jobs
-from voda_flows.install.applying import document_key, installed, ordered, resource_for
+from voda_flows.install.applying import all_of, document_key, installed, ordered, resource_for
 from voda_flows.kube.api import Api
 from voda_flows.kube.resources import Resource, resource_of
 from voda_flows.kube.store import KubeStore
@@ -62,9 +63,7 @@ def check_no_jobs(api: Api, documents: Iterable[Object], *, everywhere: bool) ->
     """
     places = {document_key(body).namespace for body in documents if body["kind"] == "WorkflowTemplate"}
     workflows = [
-        body
-        for place in sorted({""} if everywhere else places)
-        for body in api.list(resource_of("Workflow"), place).items
+        body for place in sorted({""} if everywhere else places) for body in all_of(api, resource_of("Workflow"), place)
     ]
     live = [f"{job.asked.namespace}/{job.asked.workflow}" for body in workflows for job in find_jobs(body)]
     if live:
@@ -105,7 +104,7 @@ def remove(api: Api, documents: Iterable[Object], *, is_trial: bool) -> Iterator
 
 def runs_of(api: Api, cron: Key) -> list[Object]:
     """The scheduler's runs that have not been told to go, those that people started too."""
-    runs = api.list(resource_of("Workflow"), cron.namespace, {CRON_LABEL: cron.name}).items
+    runs = all_of(api, resource_of("Workflow"), cron.namespace, {CRON_LABEL: cron.name})
     return [run for run in runs if "deletionTimestamp" not in run["metadata"]]
 
 
