@@ -24,9 +24,10 @@ from tests.cluster.overlay import write_overlay
 from voda_flows.config import CONFIG_MAP
 from voda_flows.control.lease import NAME as LEASE
 from voda_flows.control.lease import POD as POD_HOLDER
-from voda_flows.install.applying import Manner, apply, resource_for, start_scheduler
+from voda_flows.install.applying import Manner, apply, resource_for
 from voda_flows.install.kustomize import CLUSTER_WIDE
 from voda_flows.install.overlays import Wanted, documents
+from voda_flows.install.starting import start_scheduler
 from voda_flows.kube.cluster import Cluster as Chosen
 from voda_flows.kube.store import KubeStore, Scope
 from voda_flows.objects import (

@@ -24,8 +24,8 @@ from tests.cluster.faults import ClusterError
 from tests.cluster.installed import NAMESPACE, Installation
 from tests.cluster.places import REPOSITORY
 from voda_flows.control.lease import NAME as LEASE
-from voda_flows.install.applying import start_scheduler
 from voda_flows.install.overlays import Wanted, documents
+from voda_flows.install.starting import start_scheduler
 from voda_flows.kube.cluster import Cluster as Chosen
 from voda_flows.objects import CRON_LABEL, WORKFLOW_ENDED, Object, has_labels, phase_of
 from voda_flows.worlds import open_api

@@ -17,8 +17,9 @@ from tests.cluster.fixture import skip, skip_where_it_cannot_run
 from tests.cluster.installed import Installation
 from tests.cluster.sleepers import asleep, sleeper
 from tests.cluster.victims import processes_of
-from voda_flows.install.applying import Manner, apply, start_scheduler
+from voda_flows.install.applying import Manner, apply
 from voda_flows.install.overlays import Wanted, documents
+from voda_flows.install.starting import start_scheduler
 from voda_flows.kube.cluster import Cluster as Chosen
 from voda_flows.objects import Object, phase_of
 from voda_flows.worlds import open_api

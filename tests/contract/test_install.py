@@ -27,11 +27,12 @@ from voda_flows.install.applying import (
     document_key,
     ordered,
     resource_for,
-    start_scheduler,
 )
+from voda_flows.install.images import with_image
 from voda_flows.install.kustomize import placed
 from voda_flows.install.overlays import CLUSTER, ONE_NAMESPACE, OVERLAYS, Wanted, documents, manifests
 from voda_flows.install.removing import Removed, check_no_jobs, remove
+from voda_flows.install.starting import start_scheduler
 from voda_flows.kube.api import Api
 from voda_flows.kube.cluster import Cluster
 from voda_flows.kube.connection import HttpTransport, connect
@@ -173,29 +174,47 @@ def test_the_server_takes_every_rendered_document(site: Site, path: Path) -> Non
 def test_installing_again_changes_nothing_and_keeps_settings(site: Site) -> None:
     """What was set stays; the second time everything is unchanged and no second scheduler is started."""
     first = [applied.what for applied in apply(site.api, site.installation(), Manner())]
-    run = start_scheduler(site.api, site.installation())
+    started = start_scheduler(site.api, site.installation())
     store = KubeStore(site.api)
     store.merge_patch("ConfigMap", site.name, "voda-config", {"data": {"decide_interval_s": "60"}})
     again = [applied.what for applied in apply(site.api, site.installation(), Manner())]
 
     assert set(first) == {"created", "changed"}  # the namespace was there
     assert set(again) == {"unchanged"}
-    assert run is not None
+    assert started is not None
     assert start_scheduler(site.api, site.installation()) is None
     assert store.get("ConfigMap", site.name, "voda-config")["data"] == {"decide_interval_s": "60"}
-    assert store.get("Workflow", site.name, run)["spec"]["serviceAccountName"] == "voda-scheduler"
+    assert store.get("Workflow", site.name, started.run)["spec"]["serviceAccountName"] == "voda-scheduler"
+
+
+def test_a_newer_version_takes_the_place_of_the_run_at_work(site: Site) -> None:
+    """It would go on with its own copy of the pod; the server takes the words that end it."""
+    bodies = site.installation()
+    list(apply(site.api, bodies, Manner()))
+    first = start_scheduler(site.api, bodies)
+    assert first is not None
+    newer = [with_image(body, "registry/voda:2") if body["kind"] == "CronWorkflow" else body for body in bodies]
+
+    list(apply(site.api, newer, Manner()))
+    second = start_scheduler(site.api, newer)
+
+    assert second is not None
+    assert second.ended == (first.run,)
+    (template,) = KubeStore(site.api).get("Workflow", site.name, second.run)["spec"]["templates"]
+    assert template["container"]["image"] == "registry/voda:2"
 
 
 def test_taking_it_away_leaves_what_people_made(site: Site) -> None:
     """Nothing of the installation stays but the namespace; a trial and a second time change nothing."""
     bodies = site.installation()
     list(apply(site.api, bodies, Manner()))
-    run = start_scheduler(site.api, bodies)
+    started = start_scheduler(site.api, bodies)
+    assert started is not None
     store = KubeStore(site.api)
     store.create(_config_map(site, "voda-target"))
     store.create(_config_map(site, "mine"))
     there = {Removed(key=document_key(body), what="deleted") for body in bodies if body["kind"] != "Namespace"}
-    written = [Key("ConfigMap", site.name, "voda-target"), Key("Workflow", site.name, str(run))]
+    written = [Key("ConfigMap", site.name, "voda-target"), Key("Workflow", site.name, started.run)]
     gone = there | {Removed(key=key, what="deleted") for key in written}
     stays = {Removed(key=Key("Namespace", "", site.name), what="stays")}
 
@@ -211,7 +230,9 @@ def test_its_runs_are_told_to_stop_even_where_their_cron_went_before(site: Site)
     bodies = site.installation()
     list(apply(site.api, bodies, Manner()))
     store = KubeStore(site.api)
-    run = Key("Workflow", site.name, str(start_scheduler(site.api, bodies)))
+    started = start_scheduler(site.api, bodies)
+    assert started is not None
+    run = Key("Workflow", site.name, started.run)
     store.merge_patch(*run, {"metadata": {"finalizers": ["voda.dev/held-by-a-test"]}})
     (cron,) = [body for body in bodies if body["kind"] == "CronWorkflow"]
     options = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Orphan"}

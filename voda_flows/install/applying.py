@@ -1,4 +1,4 @@
-"""An installation carried out: documents applied by the API server, in order, and the scheduler's first run.
+"""An installation carried out: documents applied by the API server, in order.
 
 Applying can be repeated and cut off anywhere. Before anything is changed it is looked whether the cluster has what the
 documents need: Argo Workflows, and the namespaces that are not among them.
@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Final
 
 from scheduler_core.errors import Conflict, InvalidValue, NotFound
+from voda_flows.install.images import Part, with_images_of
 from voda_flows.install.kustomize import CLUSTER_WIDE
 from voda_flows.kube.api import Api, plain
 from voda_flows.kube.resources import Resource, resource_of
-from voda_flows.kube.store import KubeStore, Scope
-from voda_flows.local.cron import manual_workflow
-from voda_flows.objects import CRON_LABEL, WORKFLOW_ENDED, Key, Object, phase_of
+from voda_flows.objects import Key, Object
 from voda_flows.store import json_text
 
 #: As whom the API server notes which fields are ours.
@@ -124,41 +122,41 @@ def apply(api: Api, documents: Iterable[Object], manner: Manner) -> Iterator[App
             yield Applied(key=key, what=_apply_one(api, document, manner, before.get(key)))
 
 
-def start_scheduler(api: Api, documents: Iterable[Object]) -> str | None:
-    """Start the scheduler's first run, as ``argo submit --from cronwf/voda-scheduler`` would.
+def with_live_images(api: Api, documents: Iterable[Object], parts: Iterable[Part]) -> list[Object]:
+    """Documents with the images that the cluster has now; where it has none yet, with their own.
 
     Args:
-        api: The API server, after the documents were applied to it.
-        documents: The installation's.
-
-    Returns:
-        The run's name, None where one goes on or there is no scheduler among them.
+        api: The API server.
+        documents: An installation's.
+        parts: Whose images are to stay.
     """
-    cron = next(filter(_is_schedulers, map(document_key, documents)), None)
-    if cron is None:
-        return None
-    store = KubeStore(api, Scope(namespaces=(cron.namespace,)))
-    runs = store.list("Workflow", cron.namespace, {CRON_LABEL: cron.name})
-    if any(phase_of(run) not in WORKFLOW_ENDED for run in runs):
-        return None
-    run = store.create(manual_workflow(store.get(*cron), datetime.now(UTC)))
-    return str(run["metadata"]["name"])
-
-
-def has_scheduler(documents: Iterable[Object]) -> bool:
-    """Whether a scheduler is among documents: not where they are for further namespaces with jobs."""
-    return any(map(_is_schedulers, map(document_key, documents)))
-
-
-def _is_schedulers(key: Key) -> bool:
-    return (key.kind, key.name) == ("CronWorkflow", "voda-scheduler")
+    wanted, staying = list(documents), tuple(parts)
+    live = installed(api, [body for body in wanted if any(part.is_part(body) for part in staying)])
+    return [
+        with_images_of(body, live[key]) if (key := document_key(body)) in live else body  # others name no image
+        for body in wanted
+    ]
 
 
 def installed(api: Api, documents: Iterable[Object]) -> dict[Key, Object]:
     """What is there of an earlier installation, by key: what bears its label in the places of these documents."""
     places = dict.fromkeys((document["kind"], document_key(document).namespace) for document in documents)
-    found = [body for kind, place in places for body in api.list(_RESOURCES[kind], place, LABELS).items]
+    found = [body for kind, place in places for body in all_of(api, _RESOURCES[kind], place, LABELS)]
     return {document_key(body): body for body in found}
+
+
+def all_of(api: Api, resource: Resource, namespace: str, labels: Mapping[str, str] | None = None) -> list[Object]:
+    """All objects of a kind: none where the server does not know it, as after its definition was taken away.
+
+    Raises:
+        NotFound: It does not know a kind of Kubernetes' own core: it is no such server.
+    """
+    try:
+        return api.list(resource, namespace, labels).items
+    except NotFound:
+        if not resource.group:
+            raise
+        return []
 
 
 def document_key(document: Object) -> Key:

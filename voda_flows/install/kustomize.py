@@ -22,6 +22,11 @@ from voda_flows.objects import Object
 #: A kustomization's file has one of these names.
 FILES = ("kustomization.yaml", "Kustomization")
 FIELDS = ("apiVersion", "kind", "namespace", "resources", "patches")
+PATCH_FIELDS = ("path", "target")
+#: Of a target.
+TARGET_FIELDS = ("group", "version", "kind", "name")
+#: What kustomize knows beyond that, and is no slip of the pen: it might choose other documents than we would.
+KUBECTLS = frozenset({"patch", "options", "namespace", "labelSelector", "annotationSelector"})
 #: Kinds of ours without a namespace.
 CLUSTER_WIDE = frozenset({"Namespace", "ClusterRole", "ClusterRoleBinding", "PersistentVolume"})
 
@@ -59,18 +64,38 @@ def read(folder: Path) -> Kustomization:
     if path is None:
         raise NotFound(f"{folder}: expected a kustomization there, found none of {', '.join(FILES)}")
     (found,) = _documents(path)
-    for name in found:
-        if name not in FIELDS:
-            meant = near_miss(name, FIELDS)
-            raise InvalidValue(
-                f"{path}: expected fields that Voda reads, got {name!r}{meant}; or use `kubectl apply -k`"
-            )
+    _check_fields(found, FIELDS, str(path))
+    for patch in found.get("patches") or ():
+        _check_patch(patch, path)
     return Kustomization(
         folder=folder,
         resources=tuple(found.get("resources") or ()),
         patches=tuple(found.get("patches") or ()),
         namespace=found.get("namespace") or "",
     )
+
+
+def _check_patch(patch: object, path: Path) -> None:
+    """Refuse an entry of ``patches`` that says more than we read, or too little."""
+    if not isinstance(patch, Mapping) or not patch:
+        raise InvalidValue(f"{path}: expected patches with a path, got {patch!r}; or use `kubectl apply -k`")
+    _check_fields(patch, PATCH_FIELDS, f"{path}: in a patch")
+    target = patch.get("target")
+    if target is None:
+        return
+    where = f"{path}: in the target of {patch.get('path')}"
+    if not isinstance(target, Mapping) or not target.get("kind") or not target.get("name"):
+        raise InvalidValue(f"{where}: expected kind and name, got {target!r}; or use `kubectl apply -k`")
+    _check_fields(target, TARGET_FIELDS, where)
+
+
+def _check_fields(found: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
+    for name in found:
+        if name not in known:
+            meant = f"; known are {', '.join(known)}" if name in KUBECTLS else near_miss(str(name), known)
+            raise InvalidValue(
+                f"{where}: expected fields that Voda reads, got {name!r}{meant}; or use `kubectl apply -k`"
+            )
 
 
 def render(kustomization: Kustomization) -> list[Object]:
@@ -132,12 +157,13 @@ def _patched(documents: list[Object], patch: Mapping[str, Any], folder: Path) ->
         target: Mapping[str, Any] = patch["target"]
         chosen = [document for document in documents if _fits(document, target)]
         changed = [json_patch(one, found, where=str(path)) if one in chosen else one for one in documents]
-    elif isinstance(found, dict) and found.get("$patch") == "delete":
+    elif isinstance(found, dict) and found.get("$patch") == "delete" and "target" not in patch:
         chosen = [document for document in documents if _identity(document) == _identity(found)]
         changed = [document for document in documents if document not in chosen]
     else:
         raise InvalidValue(
-            f"{path}: expected a JSON patch with a target, or `$patch: delete`; for others use `kubectl apply -k`"
+            f"{path}: expected a JSON patch with a target, or `$patch: delete` without one; for others use "
+            "`kubectl apply -k`"
         )
     if not chosen:
         raise InvalidValue(f"{path}: expected a document that it is for, found none")
@@ -145,7 +171,9 @@ def _patched(documents: list[Object], patch: Mapping[str, Any], folder: Path) ->
 
 
 def _fits(document: Object, target: Mapping[str, Any]) -> bool:
-    return bool(document["kind"] == target.get("kind") and document["metadata"]["name"] == target.get("name"))
+    group, _, version = str(document.get("apiVersion") or "").rpartition("/")
+    found = {"group": group, "version": version, "kind": document["kind"], "name": document["metadata"]["name"]}
+    return all(found[field] == wanted for field, wanted in target.items() if wanted)
 
 
 def _identity(document: Object) -> tuple[str, str, str]:

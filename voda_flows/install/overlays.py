@@ -6,13 +6,14 @@ its templates.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from scheduler_core.errors import InvalidValue, VodaError
 from voda_flows.config import DEFAULT_NAMESPACE, near_miss
-from voda_flows.install.json_patch import json_patch
+from voda_flows.install.images import JOBS, PARTS, SCHEDULER, Part, with_image
 from voda_flows.install.kustomize import Kustomization, find_file, read, render
 from voda_flows.objects import Object
 
@@ -25,7 +26,6 @@ OVERLAYS: Final = {
     CLUSTER: "jobs in several namespaces, the scheduler in one of its own",
     TEST: "the cluster of tests/cluster",
 }
-_IMAGE = "/spec/workflowSpec/templates/0/container/image"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,11 +36,24 @@ class Wanted:
         overlay: Name of an overlay, or a folder with a kustomization.
         namespaces: Those of jobs; none for the overlay's own.
         image: Image of the scheduler; empty for the overlay's own.
+        training_image: Image of jobs that name none; empty for the overlay's own.
     """
 
     overlay: str = ONE_NAMESPACE
     namespaces: tuple[str, ...] = ()
     image: str = ""
+    training_image: str = ""
+
+    @property
+    def images(self) -> Mapping[Part, str]:
+        """The images that are asked for, by what they are for."""
+        asked = {SCHEDULER: self.image, JOBS: self.training_image}
+        return {part: image for part, image in asked.items() if image}
+
+    @property
+    def staying(self) -> tuple[Part, ...]:
+        """What keeps the image that it has."""
+        return tuple(part for part in PARTS if part not in self.images)
 
 
 def manifests() -> Path:
@@ -61,10 +74,17 @@ def documents(wanted: Wanted) -> list[Object]:
     """All documents of an installation.
 
     Raises:
-        InvalidValue: There is no such overlay, or it does not take these namespaces.
+        InvalidValue: There is no such overlay, it does not take these namespaces, or what an image is for is not in it.
     """
     found = _of_namespaces(wanted)
-    return [_with_image(document, wanted.image) for document in found] if wanted.image else found
+    for part, image in wanted.images.items():
+        if not any(map(part.is_part, found)):
+            raise InvalidValue(
+                f"{part.option}: expected {part.kind} {part.name} among the documents of overlay {wanted.overlay!r}, "
+                "found none; leave the option out"
+            )
+        found = [with_image(body, image) if part.is_part(body) else body for body in found]
+    return found
 
 
 def _of_namespaces(wanted: Wanted) -> list[Object]:
@@ -103,10 +123,3 @@ def _of_folder(wanted: Wanted) -> list[Object]:
 def _with_jobs(root: Path, namespace: str) -> list[Object]:
     """What a namespace needs for jobs to be in it."""
     return render(Kustomization(folder=root, resources=("jobs",), namespace=namespace))
-
-
-def _with_image(document: Object, image: str) -> Object:
-    """The document; the scheduler's with another image."""
-    if document["kind"] != "CronWorkflow":
-        return document
-    return json_patch(document, [{"op": "replace", "path": _IMAGE, "value": image}], where="--image")

@@ -1,7 +1,8 @@
 """An installation taken away: the scheduler first, then its rights, then what it has written. What people made stays.
 
-It can be repeated and cut off anywhere. Namespaces, volumes and claims stay, and with them checkpoints and the
-Workflows that have ended; so does what other kustomizations brought into further namespaces.
+It can be repeated and cut off anywhere, and is possible after Argo has gone. Namespaces, volumes and claims stay, and
+with them checkpoints and the Workflows that have ended; so does what other kustomizations brought into further
+namespaces.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Final
 from scheduler_core.errors import Conflict, NotFound
 from voda_flows.control import lease, targets
 from voda_flows.control.jobs import find_jobs
-from voda_flows.install.applying import document_key, installed, ordered, resource_for
+from voda_flows.install.applying import all_of, document_key, installed, ordered, resource_for
 from voda_flows.kube.api import Api
 from voda_flows.kube.resources import Resource, resource_of
 from voda_flows.kube.store import KubeStore
@@ -62,9 +63,7 @@ def check_no_jobs(api: Api, documents: Iterable[Object], *, everywhere: bool) ->
     """
     places = {document_key(body).namespace for body in documents if body["kind"] == "WorkflowTemplate"}
     workflows = [
-        body
-        for place in sorted({""} if everywhere else places)
-        for body in api.list(resource_of("Workflow"), place).items
+        body for place in sorted({""} if everywhere else places) for body in all_of(api, resource_of("Workflow"), place)
     ]
     live = [f"{job.asked.namespace}/{job.asked.workflow}" for body in workflows for job in find_jobs(body)]
     if live:
@@ -91,21 +90,21 @@ def remove(api: Api, documents: Iterable[Object], *, is_trial: bool) -> Iterator
     ours = [document_key(body) for body in wanted if document_key(body) in there]
     going = [key for key in reversed(ours) if key.kind not in KEPT]
     crons = [document_key(body) for body in wanted if body["kind"] == "CronWorkflow"]
-    yield from _delete(api, [there[key] for key in crons if key in there], is_trial=is_trial)
+    yield from delete(api, [there[key] for key in crons if key in there], is_trial=is_trial)
     for key in crons:  # whether they are there or not: who was cut off here last time has left their runs
-        yield from _delete(api, _runs(api, key), is_trial=is_trial)
+        yield from delete(api, runs_of(api, key), is_trial=is_trial)
     rest = [key for key in going if key.kind not in ("CronWorkflow", "ConfigMap")]
-    yield from _delete(api, [there[key] for key in rest], is_trial=is_trial)
+    yield from delete(api, [there[key] for key in rest], is_trial=is_trial)
     # Now nobody can write them any more.
-    yield from _delete(api, [there[key] for key in going if key.kind == "ConfigMap"], is_trial=is_trial)
+    yield from delete(api, [there[key] for key in going if key.kind == "ConfigMap"], is_trial=is_trial)
     for place in sorted({key.namespace for key in crons}):
-        yield from _delete(api, _written(api, place), is_trial=is_trial)
+        yield from delete(api, _written(api, place), is_trial=is_trial)
     yield from (Removed(key=key, what="stays") for key in ours if key.kind in KEPT)
 
 
-def _runs(api: Api, cron: Key) -> list[Object]:
+def runs_of(api: Api, cron: Key) -> list[Object]:
     """The scheduler's runs that have not been told to go, those that people started too."""
-    runs = api.list(resource_of("Workflow"), cron.namespace, {CRON_LABEL: cron.name}).items
+    runs = all_of(api, resource_of("Workflow"), cron.namespace, {CRON_LABEL: cron.name})
     return [run for run in runs if "deletionTimestamp" not in run["metadata"]]
 
 
@@ -116,7 +115,14 @@ def _written(api: Api, namespace: str) -> list[Object]:
     return found
 
 
-def _delete(api: Api, bodies: Iterable[Object], *, is_trial: bool) -> Iterator[Removed]:
+def delete(api: Api, bodies: Iterable[Object], *, is_trial: bool) -> Iterator[Removed]:
+    """Delete objects, Workflows after they were told to stop; each is told of as soon as it is done.
+
+    Args:
+        api: The API server.
+        bodies: They, as they are there.
+        is_trial: Whether the server only says whether it would.
+    """
     for body in bodies:
         key = document_key(body)
         with contextlib.suppress(NotFound):  # it went with its owner, or somebody else took it away meanwhile

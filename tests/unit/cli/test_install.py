@@ -33,6 +33,49 @@ def test_the_image_of_the_scheduler_is_a_word(world: World) -> None:
     assert cron["spec"]["workflowSpec"]["templates"][0]["container"]["image"] == "registry/voda:2"
 
 
+def training_images(text: str) -> list[tuple[str, str, list[str]]]:
+    """By namespace: a job's default image for who submits the template, and for who calls its template ``job``."""
+    templates = [body for body in yaml.safe_load_all(text) if body["kind"] == "WorkflowTemplate"]
+    return [
+        (
+            body["metadata"]["namespace"],
+            *(row["value"] for row in body["spec"]["arguments"]["parameters"] if row["name"] == "image"),
+            [
+                row["default"]
+                for template in body["spec"]["templates"]
+                for row in template.get("inputs", {}).get("parameters", ())
+                if row["name"] == "image" and "default" in row
+            ],
+        )
+        for body in templates
+    ]
+
+
+def test_the_image_of_jobs_is_a_word(world: World) -> None:
+    """However a job is submitted and in whatever namespace; the scheduler's is another."""
+    asked = ("install", "--overlay", "cluster", "-n", "a", "-n", "b", "-o", "yaml")
+
+    said = world.voda(*asked, "--training-image", "registry/train:2")
+
+    assert training_images(said.out) == [(name, "registry/train:2", ["registry/train:2"]) for name in ("a", "b")]
+    assert said.out.replace("registry/train:2", "voda-train:latest") == world.voda(*asked).out
+
+
+@pytest.mark.parametrize(
+    ("option", "lacks"),
+    [("--image", "CronWorkflow voda-scheduler"), ("--training-image", "WorkflowTemplate voda-elastic-job")],
+)
+def test_an_image_for_what_is_not_installed_is_refused(world: World, tmp_path: Path, option: str, lacks: str) -> None:
+    """It would have no effect."""
+    (tmp_path / "kustomization.yaml").write_text("resources: [a.yaml]")
+    (tmp_path / "a.yaml").write_text("{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}")
+
+    said = world.voda("install", "--overlay", str(tmp_path), option, "registry/image:2", "-o", "yaml")
+
+    assert (said.code, said.out) == (2, "")
+    assert f"{option}: expected {lacks} among the documents of overlay {str(tmp_path)!r}, found none" in said.err
+
+
 def test_a_kustomization_of_ones_own_is_an_overlay_too(world: World, tmp_path: Path) -> None:
     """Its paths are its own."""
     (tmp_path / "kustomization.yaml").write_text("namespace: x\nresources: [a.yaml]")

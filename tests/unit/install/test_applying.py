@@ -9,12 +9,11 @@ import pytest
 
 from scheduler_core.errors import Conflict, InvalidValue, NotFound
 from tests.unit.kube.fake import FakeTransport, answer, api_of, refused
-from voda_flows.install.applying import Applied, Manner, apply, ordered, start_scheduler
+from voda_flows.install.applying import Applied, Manner, apply, ordered
 from voda_flows.kube.transport import APPLY_PATCH, Answer, Request
 from voda_flows.objects import Key, Object
 
 ARGO = "/apis/argoproj.io/v1alpha1"
-RUNS = f"{ARGO}/namespaces/voda/workflows"
 CRON = f"{ARGO}/namespaces/voda/cronworkflows/voda-scheduler"
 
 
@@ -144,35 +143,3 @@ def test_a_kind_that_no_installation_has_is_refused() -> None:
     """An overlay of somebody's own may hold anything; only what is known is applied."""
     with pytest.raises(InvalidValue, match=r"expected kinds out of Namespace, .*, got 'Ingress'"):
         ordered([document("Ingress", "a", "voda")])
-
-
-def test_the_first_run_is_the_cron_workflows_own() -> None:
-    """Owned by it and labelled, so that its history and ``argo cron`` know of it."""
-    transport = cluster("voda")
-    transport.on(f"GET {CRON}", answer(200, {**SCHEDULER, "metadata": {**SCHEDULER["metadata"], "uid": "u"}}))
-    transport.on(f"GET {RUNS}", answer(200, {"items": [run("Failed")], "metadata": {}}))
-    transport.on(f"POST {RUNS}", made(201))
-
-    name = start_scheduler(api_of(transport), [NAMESPACE, SCHEDULER])
-
-    (posted,) = changes(transport)
-    body = json.loads(posted.body or "")
-    assert name == body["metadata"]["name"]
-    assert str(name).startswith("voda-scheduler-")
-    assert body["metadata"]["labels"] == {"workflows.argoproj.io/cron-workflow": "voda-scheduler"}
-    assert [owner["uid"] for owner in body["metadata"]["ownerReferences"]] == ["u"]
-    assert body["spec"] == SCHEDULER["spec"]["workflowSpec"]
-
-
-def test_a_run_that_goes_on_is_enough() -> None:
-    """Installing again starts no second scheduler."""
-    transport = cluster("voda")
-    transport.on(f"GET {RUNS}", answer(200, {"items": [run("Succeeded"), run("Running")], "metadata": {}}))
-
-    assert start_scheduler(api_of(transport), [SCHEDULER]) is None
-    assert changes(transport) == []
-
-
-def run(phase: str) -> Object:
-    """A run of the scheduler."""
-    return {"metadata": {"name": phase.lower(), "namespace": "voda"}, "status": {"phase": phase}}

@@ -54,6 +54,20 @@ def test_a_namespace_is_where_everything_goes(tmp_path: Path) -> None:
     ]
 
 
+def test_a_target_can_name_group_and_version(tmp_path: Path) -> None:
+    """Then only a document of both is meant, as kustomize has it."""
+    made = folder(
+        tmp_path,
+        kustomization_yaml="resources: [a.yaml]\npatches: [{path: p.yaml, target: "
+        "{group: rbac.authorization.k8s.io, version: v1, kind: Role, name: a}}]",
+        a_yaml="{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: a}, rules: []}\n---\n"
+        "{apiVersion: v1, kind: Role, metadata: {name: a, namespace: n}, rules: []}",
+        p_yaml="[{op: add, path: /rules/-, value: 1}]",
+    )
+
+    assert [body["rules"] for body in render(read(made))] == [[1], []]
+
+
 def test_folders_are_read_and_patches_carried_out_in_order(tmp_path: Path) -> None:
     """A kustomization of another folder comes with its own patches."""
     folder(
@@ -105,6 +119,51 @@ def test_what_cannot_be_read_is_refused_by_name(
     made = folder(tmp_path, **files)
 
     with pytest.raises(error) as refused:
+        render(read(made))
+
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("patch", "said"),
+    [
+        (
+            "path: a.yaml, target: {kind: Role, name: a, namespace: n}",
+            "fields that Voda reads, got 'namespace'; known are group, version, kind, name; or use `kubectl apply -k`",
+        ),
+        (
+            "path: a.yaml, target: {kind: Role, name: a, labelSelector: b}",
+            "in the target of a.yaml: expected fields that Voda reads, got 'labelSelector'",
+        ),
+        ("path: a.yaml, target: {kind: Role, name: a, annotationSelector: b}", "got 'annotationSelector'"),
+        (
+            "path: a.yaml, target: {kind: Role}",
+            "in the target of a.yaml: expected kind and name, got {'kind': 'Role'}; or",
+        ),
+        ("path: a.yaml, target: Role", "in the target of a.yaml: expected kind and name, got 'Role'; or use `kubectl"),
+        (
+            "path: a.yaml, target: {kind: Role, name: a}, options: {}",
+            "in a patch: expected fields that Voda reads, got 'op",
+        ),
+        ("patch: '[]', target: {kind: Role, name: a}", "in a patch: expected fields that Voda reads, got 'patch'"),
+        ("", "expected patches with a path, got {}; or use"),
+        (
+            "path: gone.yaml, target: {kind: Role, name: a}",
+            "expected a JSON patch with a target, or `$patch: delete` with",
+        ),
+    ],
+)
+def test_a_patch_that_would_be_for_others_than_meant_is_refused(tmp_path: Path, patch: str, said: str) -> None:
+    """What we do not read of it may choose between documents."""
+    made = folder(
+        tmp_path,
+        kustomization_yaml=f"resources: [b.yaml]\npatches: [{{{patch}}}]",
+        a_yaml="[]",
+        b_yaml="{kind: Role, metadata: {name: a}}",
+        gone_yaml="{$patch: delete, kind: Role, metadata: {name: a}}",
+    )
+
+    with pytest.raises(InvalidValue) as refused:
         render(read(made))
 
     assert said in str(refused.value)
