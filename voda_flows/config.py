@@ -20,6 +20,8 @@ CONFIG_MAP = "voda-config"
 #: Where the scheduler's own objects live unless its environment says otherwise.
 DEFAULT_NAMESPACE = "voda"
 NAMESPACE_VARIABLE = "VODA_SCHEDULER_NAMESPACE"
+#: Its cron workflow, whose runs are no jobs.
+SCHEDULER_CRON = "voda-scheduler"
 #: Every how many minutes its cron ticks: a factor of 60, as ticks are counted from the full hour.
 SCHEDULER_TICK_MINUTES = 5
 
