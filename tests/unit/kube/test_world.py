@@ -9,7 +9,7 @@ from email.utils import formatdate
 import pytest
 
 from scheduler_core.errors import Forbidden
-from tests.unit.kube.fake import FakeTransport, answer, api_of, listed, pod, refused
+from tests.unit.kube.fake import FakeTime, FakeTransport, answer, api_of, listed, pod, refused
 from voda_flows.kube.live import LiveStore
 from voda_flows.kube.store import KubeStore, Scope
 from voda_flows.kube.usage import MetricsMeter
@@ -203,6 +203,27 @@ def test_without_a_metrics_server_that_is_said_and_nothing_known() -> None:
     assert [meter.read().of([pod("a", 1)]) for _ in range(2)] == [Used()] * 2
     assert meter.remark == "CPU and memory are not known: the cluster has no metrics-server"
     assert len(transport.asked) == 1
+
+
+def test_a_metrics_server_that_is_down_hides_nothing_else() -> None:
+    """Its API is known and answers 503: that is said, and it is asked again a minute later, not at every look."""
+    transport, time = FakeTransport(), FakeTime()
+    used = {"metadata": {"name": "a", "namespace": "ns"}, "containers": [{"usage": {"cpu": "1", "memory": "1Ki"}}]}
+    down = refused(503, "ServiceUnavailable", "the server is currently unable to handle the request")
+    transport.on("GET /apis/metrics.k8s.io/v1beta1/pods", down)
+    meter = MetricsMeter(api_of(transport, time), "", clock=time.clock)
+
+    assert [meter.read().of([pod("a", 1)]) for _ in range(2)] == [Used()] * 2
+    assert meter.remark == (
+        "CPU and memory are not known: the cluster's metrics-server does not answer "
+        "(503: the server is currently unable to handle the request)"
+    )
+    assert (len(transport.asked), time.slept) == (1, [])
+
+    transport.on("GET /apis/metrics.k8s.io/v1beta1/pods", answer(200, {"items": [used]}))
+    time.sleep(60)
+    assert meter.read().of([pod("a", 1)]) == Used(cpu_percent=100.0, memory_bytes=1024)
+    assert meter.remark == ""
 
 
 def test_keys_of_another_namespace_are_asked_for() -> None:
