@@ -10,8 +10,10 @@ import pytest
 
 from scheduler_core.errors import Forbidden
 from tests.unit.kube.fake import FakeTime, FakeTransport, answer, api_of, listed, pod, refused
+from voda_flows.kube.api import POD_BYTES, POD_S
 from voda_flows.kube.live import LiveStore
 from voda_flows.kube.store import KubeStore, Scope
+from voda_flows.kube.transport import Answer, Bound
 from voda_flows.kube.usage import MetricsMeter
 from voda_flows.kube.world import KubeWorld
 from voda_flows.objects import Key, Object
@@ -168,6 +170,16 @@ def test_a_driver_is_asked_through_the_api_server() -> None:
     assert list(world.remarks()) == [
         "what drivers say is not known: expected the right to get pods/proxy in namespace 'ns'"
     ]
+
+
+def test_what_a_driver_answers_is_bounded() -> None:
+    """A job's own pod writes it: whoever asks says how much and how long at most."""
+    transport = FakeTransport()
+    transport.otherwise = Answer(status=200, body=b"[" * 100_000)
+    api = api_of(transport)
+
+    assert api.ask_pod(("ns", "d"), 7071, "reports", 3.0) == {}
+    assert transport.asked[0].bound == Bound(most_bytes=POD_BYTES, most_s=POD_S)
 
 
 def test_a_document_is_tried_and_not_made() -> None:
