@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Final
 
@@ -317,7 +317,7 @@ class Api:
     def _try(self, request: Request, attempts: Attempts, *, is_text: bool = False) -> _Tried:
         """One try; no answer where it is to be repeated."""
         try:
-            answer = self._transport.send(request)
+            answer = self._transport.send(replace(request, limit_s=attempts.left_s()))
         except NotSent as fault:
             attempts.note(f"no connection ({fault})")
             return _Tried(answer=None, may_be_done=False)

@@ -129,7 +129,9 @@ class HttpTransport:
     def send(self, request: Request) -> Answer:
         """See ``Transport.send``."""
         began_s = time.monotonic()
-        got = self._request(request, ANSWER_S if request.limit_s is None else request.limit_s)
+        limit_s = ANSWER_S if request.limit_s is None else min(ANSWER_S, request.limit_s)
+        timeout = urllib3.Timeout(connect=CONNECT_S, read=limit_s, total=limit_s)  # connecting and first bytes together
+        got = self._request(request, timeout)
         try:
             return _answer(got, got.data if request.bound is None else _bounded(got, request.bound, began_s))
         except (fault.HTTPError, OSError) as lost:
@@ -139,13 +141,13 @@ class HttpTransport:
 
     def stream(self, request: Request, silence_s: float) -> HttpStream:
         """See ``Transport.stream``."""
-        return HttpStream(self._request(request, silence_s))
+        return HttpStream(self._request(request, urllib3.Timeout(connect=CONNECT_S, read=silence_s)))
 
     def close(self) -> None:
         """See ``Transport.close``."""
         self._pool.clear()
 
-    def _request(self, request: Request, silence_s: float) -> Any:  # noqa: ANN401 - urllib3's response, by any version
+    def _request(self, request: Request, timeout: urllib3.Timeout) -> Any:  # noqa: ANN401 - urllib3's response, by any version
         url = f"{self.server}{request.path}" + (f"?{urlencode(request.query)}" if request.query else "")
         headers = {"Accept": "application/json", "User-Agent": "voda", **self._authorization()}
         if request.body is not None:
@@ -156,7 +158,7 @@ class HttpTransport:
                 url,
                 body=None if request.body is None else request.body.encode(),
                 headers=headers,
-                timeout=urllib3.Timeout(connect=CONNECT_S, read=silence_s),
+                timeout=timeout,
                 retries=False,  # what is repeated, and when, is decided by those who know what is at stake
                 redirect=False,
                 preload_content=False,

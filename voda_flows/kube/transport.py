@@ -49,7 +49,8 @@ class Request:
         query: Parameters.
         body: JSON text, None for none.
         content_type: What the body is.
-        limit_s: How long nothing may come of an answer before it counts as lost, seconds; None for the usual time.
+        limit_s: How long nothing may come of an answer before it counts as lost, seconds; the usual time where that is
+            less, or none is given.
         bound: Beyond what a whole answer counts as lost; None for one that the API server itself writes.
     """
 
