@@ -18,7 +18,17 @@ from scheduler_core.errors import NotFound
 from voda_flows.kube.refusals import Asked, refusal
 from voda_flows.kube.resources import Resource, resource_of
 from voda_flows.kube.retrying import Attempts, Patience, is_busy, is_faulty, retry_after_s, said
-from voda_flows.kube.transport import APPLY_PATCH, MERGE_PATCH, Answer, AnswerLost, Bound, NotSent, Request, Stream, Transport
+from voda_flows.kube.transport import (
+    APPLY_PATCH,
+    MERGE_PATCH,
+    Answer,
+    AnswerLost,
+    Bound,
+    NotSent,
+    Request,
+    Stream,
+    Transport,
+)
 from voda_flows.objects import Key, Object, merge_patch
 
 _SUCCESS = range(200, 300)

@@ -151,7 +151,7 @@ def lists(tmp_path: Path) -> Iterator[str]:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         path = tmp_path / "config"
-        path.write_text(CONFIG.replace(":1\"", f":{server.server_address[1]}\""))
+        path.write_text(CONFIG.replace(':1"', f':{server.server_address[1]}"'))
         yield str(path)
         server.shutdown()
         thread.join()
@@ -163,4 +163,4 @@ def test_a_node_may_be_named_by_who_may_only_list_them(world: World, lists: str)
     other = world.voda("nodes", "n1", "--kubeconfig", lists)
 
     assert (said.code, said.out) == (0, "n0\n"), said.err
-    assert (other.code, other.err) == (3, "error: no node 'n1'; did you mean 'n0'?\n")
+    assert (other.code, other.err) == (3, "error: no node 'n1'; known are n0\n")

@@ -173,7 +173,10 @@ def test_a_suspended_job_that_never_ran_is_held_at_its_gate(world: World) -> Non
 
     assert lines[0].startswith("digits/train is held at its gate (queue default, submitted ")
     assert lines[0].endswith(" ago, segment 0).")
-    assert "Its Workflow is suspended (see: voda resume digits -n default) or told to stop: its gate is not answered." in lines
+    assert (
+        "Its Workflow is suspended (see: voda resume digits -n default) or told to stop: its gate is not answered."
+        in lines
+    )
     assert "between two segments" not in "\n".join(lines)
 
 

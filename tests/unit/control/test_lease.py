@@ -181,7 +181,9 @@ def test_who_lost_it_does_nothing_more_in_that_round(store: LocalStore, *, given
 def test_a_takeover_of_many_objects_renews_it(store: LocalStore) -> None:
     """Fencing hundreds of them may take longer than the Lease lasts."""
     clock = Clock()
-    bodies = [store.create({"kind": "Pod", "metadata": {"name": f"p{number}", "namespace": "a"}}) for number in range(5)]
+    bodies = [
+        store.create({"kind": "Pod", "metadata": {"name": f"p{number}", "namespace": "a"}}) for number in range(5)
+    ]
     one, other = lease(store, "one", clock), lease(store, "other", clock)
     one.hold()
 

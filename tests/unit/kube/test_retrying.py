@@ -77,7 +77,7 @@ def test_a_server_that_was_silent_once_is_asked_again() -> None:
 
 @pytest.mark.parametrize("doubt", [True, False])
 def test_a_call_ends_in_good_time_with_all_its_looks(*, doubt: bool) -> None:
-    """The slowest of servers: each request takes all the time that it is given, and what was done must be looked for."""
+    """The slowest of servers: each request takes all its time, and what was done must be looked for."""
     transport, time = FakeTransport(), FakeTime()
 
     def slowly(request: Request) -> Answer:
