@@ -20,11 +20,18 @@ CONFIG_MAP = "voda-config"
 #: Where the scheduler's own objects live unless its environment says otherwise.
 DEFAULT_NAMESPACE = "voda"
 NAMESPACE_VARIABLE = "VODA_SCHEDULER_NAMESPACE"
+#: Its cron workflow, whose runs are no jobs.
+SCHEDULER_CRON = "voda-scheduler"
 #: Every how many minutes its cron ticks: a factor of 60, as ticks are counted from the full hour.
 SCHEDULER_TICK_MINUTES = 5
 
 #: A search for the jobs that make a policy fail takes a limit and a half a round, and the Lease runs out after 15 s.
 _POLICY_LIMIT_S = 6.0
+#: Settings that never had an effect, and the variable of a job's pods that has it. One that stands in a ConfigMap of
+#: an older installation is passed over: no scheduler is to end for it.
+RETIRED: Mapping[str, str] = MappingProxyType(
+    {"agent_timeout_s": "VODA_AGENT_TIMEOUT", "reset_timeout_s": "VODA_RESET_TIMEOUT"}
+)
 #: Characters of a bad value that a message shows.
 _SHOWN = 200
 #: Digits of a whole number; far beyond any that makes sense, far below what Python refuses to read.
@@ -41,8 +48,6 @@ class Settings:
         start_limit_s: A granted worker that is not warm by then is deleted; a job starts with what it has, seconds.
         policy_limit_s: How long a policy may take for one decision before it is ended, seconds (> 0, at most 6: a round
             must end within the Lease's 15).
-        agent_timeout_s: How long a worker's agent may be silent, seconds.
-        reset_timeout_s: How long a change of size may take before it falls back to the last checkpoint, seconds.
         segments_limit: Segments of a job after which it is no longer preempted or grown by choice (Argo ends at 100
             nested templates, and a segment nests two).
         namespace: The scheduler's own namespace.
@@ -61,8 +66,6 @@ class Settings:
     decide_interval_s: float = 30.0
     start_limit_s: float = 300.0
     policy_limit_s: float = 5.0
-    agent_timeout_s: float = 10.0
-    reset_timeout_s: float = 60.0
     segments_limit: int = 30
     namespace: str = DEFAULT_NAMESPACE
     image: str = "voda:latest"
@@ -80,7 +83,7 @@ class Settings:
         """Settings from text.
 
         Args:
-            values: Text by key; keys left out keep their defaults.
+            values: Text by key; keys left out keep their defaults, those of ``RETIRED`` are passed over.
             where: Where the text stands, for messages.
 
         Returns:
@@ -90,11 +93,12 @@ class Settings:
             InvalidValue: An unknown key or a bad value, by name.
         """
         known = [entry.name for entry in fields(cls)]
-        for key in values:
+        named = {key: text for key, text in values.items() if key not in RETIRED}
+        for key in named:
             if key not in known:
                 raise InvalidValue(f"{where}: expected a known setting, got {key!r}{near_miss(key, known)}")
         parsed: dict[str, Any] = {}
-        for key, text in values.items():
+        for key, text in named.items():
             try:
                 parsed[key] = _READERS.get(key, _word)(text)
             except ValueError as fault:
@@ -211,8 +215,6 @@ _READERS: Mapping[str, Callable[[str], Any]] = {
     "start_limit_s": _seconds,
     "policy_limit_s": _policy_limit,
     "records_age_s": _seconds,
-    "agent_timeout_s": _seconds,
-    "reset_timeout_s": _seconds,
     "segments_limit": _count,
     "history_rows": _count,
     "records": _count,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -18,8 +19,8 @@ from voda_flows.kube.pod_logs import timed_line
 from voda_flows.objects import Object
 from voda_flows.world import Line, NotGiven
 
-#: How long the end of a log is waited for once its pod has ended.
-_END_S = 10.0
+#: A log that is read to its end has come to it when nothing came for so long; a server sends what there is at once.
+_SILENCE_S = 10.0
 
 
 def open_argo_world(place: str, namespace: str | None, environment: Mapping[str, str] = os.environ) -> ArgoWorld:
@@ -115,11 +116,26 @@ class ServerLogs:
 
 
 class ServerLog:
-    """``PodLog`` of an argo-server, read by a thread of its own."""
+    """``PodLog`` of an argo-server, read by a thread of its own.
+
+    Args:
+        client: Calls of the server.
+        whose: The Workflow and the pod.
+        options: Of the log: ``follow``, and how many lines.
+        remarks: What could not be read, and why, is said there.
+        silence_s: How long nothing may come before nothing more is waited for, seconds.
+    """
 
     def __init__(
-        self, client: Client, whose: tuple[Object, Object], options: Mapping[str, str | bool], remarks: list[str]
+        self,
+        client: Client,
+        whose: tuple[Object, Object],
+        options: Mapping[str, str | bool],
+        remarks: list[str],
+        silence_s: float = _SILENCE_S,
     ) -> None:
+        self._silence_s = silence_s
+        self._heard_s = time.monotonic()
         self._client = client
         self._whose = whose
         self._options = options
@@ -131,17 +147,32 @@ class ServerLog:
     def read(self, *, last: bool) -> list[Line]:
         """See ``PodLog.read``; the end of an ended pod's log is waited for."""
         if last or not self._options["follow"]:
-            self._over.wait(_END_S)
+            self._wait()
         found = []
         while self._new:
             found.append(self._new.popleft())
         return found
+
+    def _wait(self) -> None:
+        """Until all has come, or nothing came for too long: that is said once."""
+        began_s = time.monotonic()
+        while not self._over.is_set():
+            left_s = max(began_s, self._heard_s) + self._silence_s - time.monotonic()
+            if left_s > 0:
+                self._over.wait(left_s)
+            else:
+                name = self._whose[1]["metadata"]["name"]
+                said = f"{name}: the rest of its output may be missing: nothing came for {self._silence_s:g} s"
+                if said not in self._remarks:
+                    self._remarks.append(said)
+                return
 
     def _run(self) -> None:
         workflow, pod = (body["metadata"] for body in self._whose)
         try:
             for text in self._client.logs(workflow["namespace"], workflow["name"], pod["name"], **self._options):
                 self._new.append(timed_line(text.encode()))
+                self._heard_s = time.monotonic()
         except NotFound:
             pass
         except VodaError as wrong:

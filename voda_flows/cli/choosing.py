@@ -28,7 +28,7 @@ def choose(shared: Shared, store: ObjectStore, names: Sequence[str], *, everythi
         everything: Whether ``--all`` was said.
 
     Returns:
-        In the order of the names, else in order of creation; options may fit none.
+        In the order of the names, else in order of creation; options may fit none, and never choose the scheduler.
 
     Raises:
         click.UsageError: Names and options together, or neither where somebody must say.
@@ -39,7 +39,8 @@ def choose(shared: Shared, store: ObjectStore, names: Sequence[str], *, everythi
     if not (names or shared.narrows or everything):
         raise click.UsageError(f"expected names of jobs, or options that choose them ({_options()}); found neither")
     if not names:
-        return narrowed(shared, jobs.every(store, shared.namespace, shared.labels))
+        every = jobs.every(store, shared.namespace, shared.labels)
+        return narrowed(shared, [one for one in every if not jobs.is_schedulers(one.workflow)])
     found = [jobs.find(store, shared.namespace, name) for name in names]
     once = {(one.workflow["metadata"]["uid"], *(life.name for life in one.lives)): one for one in found}
     return list(once.values())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 
 from scheduler_core.errors import NotFound
@@ -11,7 +13,6 @@ from voda_flows.cli.options import Shared, shared_options
 from voda_flows.cli.verbs import verb
 from voda_flows.config import near_miss
 from voda_flows.objects import Object
-from voda_flows.store import ObjectStore
 
 
 @verb(
@@ -23,7 +24,8 @@ from voda_flows.store import ObjectStore
 def command(shared: Shared, names: tuple[str, ...]) -> None:
     """List nodes: how many GPU slots each has, how many are free, and which job holds the others."""
     store = shared.store()
-    nodes = [_find(store, name) for name in names] or store.list("Node")
+    there = store.list("Node")
+    nodes = [_find(there, name) for name in names] or there
     if shared.output in ("name", "json", "yaml"):
         output.objects(nodes, shared.output)
         return
@@ -40,10 +42,9 @@ def command(shared: Shared, names: tuple[str, ...]) -> None:
     columns.show(headers, rows)
 
 
-def _find(store: ObjectStore, name: str) -> Object:
-    """A node, or which one was probably meant."""
-    try:
-        return store.get("Node", "", name)
-    except NotFound as wrong:
-        known = [node["metadata"]["name"] for node in store.list("Node")]
-        raise NotFound(f"no node {name!r}{near_miss(name, known) if known else '; there is none'}") from wrong
+def _find(there: Sequence[Object], name: str) -> Object:
+    """A node of the list, which is all that the right to list gives; or which one was probably meant."""
+    by_name = {node["metadata"]["name"]: node for node in there}
+    if name not in by_name:
+        raise NotFound(f"no node {name!r}{near_miss(name, by_name) if by_name else '; there is none'}")
+    return by_name[name]

@@ -99,7 +99,7 @@ def sentences(view: JobView, seen: Seen) -> list[str]:
     said += trouble.fenced(seen.target, now_s)
     said += _workers(view, job, seen.settings, now_s)
     said += _own_pods(view)
-    said += trouble.failing_workers(job, now_s, seen.settings.start_limit_s)
+    said += trouble.failing_workers(job, now_s, seen.settings.start_limit_s, _command("logs", view, label))
     said += _limits(view, job, seen)
     return said + _recent(label, (row for row in seen.rows if row["time_s"] >= job.spec.submitted_s))
 
@@ -115,7 +115,7 @@ def _cause(job: Job, seen: Seen) -> list[str]:
     if job.id in target.reasons:
         return [f"Decision {target.decision} ({target.policy}): it {target.reasons[job.id]}."]
     if waits and not trouble.is_fenced(target):
-        return ["No decision has seen it yet; is the scheduler running? See: voda list -n voda."]
+        return [f"No decision has seen it yet; is the scheduler running? See: voda list -n {seen.settings.namespace}"]
     return []
 
 
@@ -192,10 +192,12 @@ def _limits(view: JobView, job: Job, seen: Seen) -> list[str]:
             f"{view.nodes.depth} nested templates of at most {DEPTH_LIMIT}."
         )
     if job.retries:
-        said.append(f"Its last {job.retries} segments ended without a new checkpoint; see: voda logs.")
+        logs = _command("logs", view, _label(view))
+        said.append(f"Its last {job.retries} segments ended without a new checkpoint; see: {logs}")
     if view.nodes.held:
         rest = "it is not grown" if job.is_active else "its gate is not answered"
-        said.append(f"Its Workflow is suspended (see: voda resume) or told to stop: {rest}.")
+        resume = _command("resume", view, view.nodes.asked.workflow)
+        said.append(f"Its Workflow is suspended (see: {resume}) or told to stop: {rest}.")
     return said
 
 
@@ -208,6 +210,11 @@ def _recent(label: str, rows: Iterable[Object]) -> list[str]:
         if action.get("job") == label and (done := deed(action))
     ]
     return lines[-_RECENT:]
+
+
+def _command(verb: str, view: JobView, name: str) -> str:
+    """A command line about a job, to be typed as it stands: wherever one stands, its namespace is named."""
+    return f"voda {verb} {name} -n {view.nodes.asked.namespace}"
 
 
 def _label(view: JobView) -> str:

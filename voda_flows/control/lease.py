@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from scheduler_core.errors import Conflict, NotFound
+from scheduler_core.errors import Conflict, NotFound, VodaError
 from voda_flows.control import pods
 from voda_flows.objects import Object, format_time
 from voda_flows.store import ObjectStore
@@ -29,6 +29,10 @@ DURATION_S = 15.0
 _FENCE_TRIES = 20
 POD = "pod/"
 EPOCH = "voda.dev/scheduler-epoch"
+
+
+class LeaseLost(VodaError):
+    """Somebody else may decide by now; no conflict, as that would end what is done to one job only."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -85,6 +89,16 @@ class Lease:
                 f"lease {NAME}: expected {self.identity!r} in epoch {self.epoch}, got {found[0]!r} in {found[1]}"
             )
 
+    def keep(self) -> None:
+        """Renew it where that is due, within a round: it is to be the same holdership as when the round began.
+
+        Raises:
+            LeaseLost: It is not ours any more, or ours anew.
+        """
+        epoch = self.epoch
+        if self.renew_due() and not (self.hold() and self.epoch == epoch):
+            raise LeaseLost(f"lease {NAME}: expected {self.identity!r} to renew it in epoch {epoch}, it was lost")
+
     def renew_due(self) -> bool:
         """Whether a third of its duration is over since it was last written."""
         return self.clock() - self._since_s >= DURATION_S / 3
@@ -109,12 +123,13 @@ class Lease:
             How many were written.
 
         Raises:
-            Conflict: The Lease was lost meanwhile: it is the next holder who fences now.
+            Conflict, LeaseLost: The Lease was lost meanwhile: it is the next holder who fences now.
         """
         return sum(self._fence(body) for body in objects)
 
     def _fence(self, seen: Object) -> bool:
         """Fence one object; guarded, because whoever fences may be an old holder himself by now."""
+        self.keep()  # there may be hundreds
         kind, metadata = seen["kind"], seen["metadata"]
         namespace, name = metadata.get("namespace") or "default", metadata["name"]
         change = {"metadata": {"annotations": {EPOCH: str(self.epoch)}}}

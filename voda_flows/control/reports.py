@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import functools
 import http.client
+import io
 import json
+import socket
+import time
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -20,6 +23,8 @@ from voda_flows.world import Fetch
 ANSWER_LIMIT_S = 0.5
 #: Where somebody else carries question and answer, over any distance.
 FAR_LIMIT_S = 3.0
+#: A status is some kilobytes, the changes of a long segment among them; the job's owner decides what is answered.
+_MOST_BYTES = 2**20
 _MAX_ASKED_AT_ONCE = 16
 #: States of a worker that trains no more.
 _LEAVING = ("draining", "gone", "failed")
@@ -67,7 +72,7 @@ class Reports:
     """Asks drivers and keeps their last answers; used by one thread.
 
     Args:
-        limit_s: How long an answer may take.
+        limit_s: How long an answer may take, however steadily it comes.
         port: Where drivers listen.
         fetch: How they are asked, where not at their own addresses.
     """
@@ -121,17 +126,51 @@ def _ask(fetch: Fetch, address: str, limit_s: float) -> DriverStatus:
             restarts={worker_id: int(_number(row.get("restarts"))) for worker_id, row in workers.items()},
             ending=said.get("state") in _ENDING,
         )
-    except (OSError, http.client.HTTPException, ValueError, AttributeError):
+    except (OSError, http.client.HTTPException, ValueError, AttributeError, OverflowError, RecursionError):
         return DriverStatus()
 
 
 def _get(port: int, address: str, path: str, limit_s: float) -> bytes:
     connection = http.client.HTTPConnection(address, port, timeout=limit_s)
     try:
+        end_s = time.monotonic() + limit_s
         connection.request("GET", path)
-        return connection.getresponse().read()
+        answer = http.client.HTTPResponse(_Timed(connection.sock, end_s), method="GET")  # type: ignore[arg-type]  # all it takes of a socket is a file
+        answer.begin()
+        body = answer.read(_MOST_BYTES + 1)
     finally:
         connection.close()
+    if len(body) > _MOST_BYTES:
+        raise ValueError(f"expected an answer of at most {_MOST_BYTES} bytes")
+    return body
+
+
+class _Timed(io.RawIOBase):
+    """What a socket says until a moment; a limit of each read alone is none, as bytes may come one by one."""
+
+    def __init__(self, sock: socket.socket, end_s: float) -> None:
+        self._sock = sock
+        self._end_s = end_s
+
+    def makefile(self, mode: str) -> io.BufferedReader:  # noqa: ARG002 - as a socket's
+        """What is read from."""
+        return io.BufferedReader(self)
+
+    def readable(self) -> bool:
+        """See ``io.RawIOBase``."""
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # what a BufferedReader gives
+        """See ``io.RawIOBase``.
+
+        Raises:
+            TimeoutError: The moment is over.
+        """
+        left_s = self._end_s - time.monotonic()
+        if left_s <= 0:
+            raise TimeoutError("the time of the whole answer is over")
+        self._sock.settimeout(left_s)
+        return self._sock.recv_into(buffer)
 
 
 def _number(value: object) -> float:

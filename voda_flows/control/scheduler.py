@@ -26,7 +26,8 @@ from scheduler_core.model.params import Params
 from voda_flows.config import DEFAULT_NAMESPACE, SCHEDULER_TICK_MINUTES, Settings, scheduler_namespace
 from voda_flows.control.decider import ProcessDecider
 from voda_flows.control.enforce import StoreEnforcer
-from voda_flows.control.lease import POD, Lease
+from voda_flows.control.held import HeldEnforcer
+from voda_flows.control.lease import POD, Lease, LeaseLost
 from voda_flows.control.metrics import Metrics, metrics_file
 from voda_flows.control.observe import StoreObserver, is_changing
 from voda_flows.control.records import Records, records_folder
@@ -171,13 +172,16 @@ class Scheduler:
         )
 
     def _round(self) -> CycleResult | None:
-        """One cycle, None where somebody else replaced the target meanwhile."""
+        """One cycle, None where somebody else replaced the target or took the Lease meanwhile."""
         parts, began_s = self._parts, time.monotonic()
         try:
             self._decider.begin_round()
             result = run_cycle(parts.observer, parts.enforcer, parts.targets, parts.params, self._decider)
         except Conflict as moved:
             log.info("round=again why=%r", str(moved))
+            return None
+        except LeaseLost as lost:
+            self._lost(lost)
             return None
         self._metrics.note(result, parts.targets.loaded, time.monotonic() - began_s)
         if parts.records.keep(result, parts.targets.loaded, parts.params):
@@ -196,10 +200,14 @@ class Scheduler:
         """Whether the holder before us can write nothing any more; False where we are not the holder either."""
         try:
             self._take_over()
-        except Conflict as lost:
-            log.warning("lease=lost why=%r", str(lost))
-            self._held = False
+        except (Conflict, LeaseLost) as lost:
+            self._lost(lost)
         return self._held
+
+    def _lost(self, why: VodaError) -> None:
+        """We hold the Lease no more."""
+        log.warning("lease=lost why=%r", str(why))
+        self._held = False
 
     def _take_over(self) -> None:
         """Make stale whatever the holder before us may still want to write."""
@@ -231,7 +239,10 @@ class Scheduler:
         why = Why(observer.name_of)
         return _Parts(
             observer=observer,
-            enforcer=StoreEnforcer(self._store, observer, why=why.of),
+            enforcer=HeldEnforcer(
+                enforcer=StoreEnforcer(self._store, observer, why=why.of),
+                lease=self._lease,
+            ),
             targets=StoredTarget(self._store, self._place.namespace, self._lease, why.decided),
             records=Records(self._store, settings, self._place.records, self._lease),
             params=Params(
@@ -253,7 +264,7 @@ class _Parts:
     """What a cycle is made of, for one state of the settings."""
 
     observer: StoreObserver
-    enforcer: StoreEnforcer
+    enforcer: HeldEnforcer
     targets: StoredTarget
     records: Records
     params: Params

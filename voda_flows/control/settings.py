@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 
 from scheduler_core.allocate.registry import policy_names
 from scheduler_core.errors import Conflict, InvalidValue, NotFound
-from voda_flows.config import CONFIG_MAP, DEFAULT_NAMESPACE, Settings
+from voda_flows.config import CONFIG_MAP, DEFAULT_NAMESPACE, RETIRED, Settings
 from voda_flows.store import ObjectStore
+
+log = logging.getLogger(__name__)
 
 
 class SettingsSource:
@@ -37,7 +40,10 @@ class SettingsSource:
         if version == self._version:
             return None
         self._version = version
-        return Settings.from_strings({"namespace": self._namespace, **(found.get("data") or {})})
+        data = found.get("data") or {}
+        for name in sorted(RETIRED.keys() & data.keys()):
+            log.info("setting=%s ignored: it never had an effect; see %s of a job's pods", name, RETIRED[name])
+        return Settings.from_strings({"namespace": self._namespace, **data})
 
 
 def settings(store: ObjectStore, namespace: str = DEFAULT_NAMESPACE) -> Settings:
@@ -54,7 +60,10 @@ def settings(store: ObjectStore, namespace: str = DEFAULT_NAMESPACE) -> Settings
 
 
 def check(values: Mapping[str, str], *, where: str) -> None:
-    """Whether somebody may set these. A policy that is not there is fenced when it is read, and refused here.
+    """Whether somebody may set these.
+
+    A policy that is not there is fenced when it is read, and a setting that is gone is passed over; here both are
+    refused.
 
     Args:
         values: Text by name.
@@ -63,6 +72,11 @@ def check(values: Mapping[str, str], *, where: str) -> None:
     Raises:
         InvalidValue: A setting or its value is none.
     """
+    for name in sorted(RETIRED.keys() & values.keys()):
+        raise InvalidValue(
+            f"{where}: setting {name!r}: expected one that has an effect, this one never had; {RETIRED[name]} of a "
+            "job's pods has it (docs/contracts.md, section 12)"
+        )
     policy = Settings.from_strings(values, where=where).policy
     if "policy" in values and policy not in (known := policy_names()):
         raise InvalidValue(f"{where}: setting 'policy': expected one of {', '.join(known)}, got {policy!r}")

@@ -62,8 +62,15 @@ def fenced(target: Target, now_s: float) -> list[str]:
     return [said]
 
 
-def failing_workers(job: Job, now_s: float, start_limit_s: float) -> list[str]:
-    """Which of its workers failed soon after their start, and what that means for the next ones."""
+def failing_workers(job: Job, now_s: float, start_limit_s: float, logs: str) -> list[str]:
+    """Which of its workers failed soon after their start, and what that means for the next ones.
+
+    Args:
+        job: The job.
+        now_s: Seconds since the epoch.
+        start_limit_s: How long a start may take, seconds.
+        logs: The command that shows its output.
+    """
     failures = early_failures(job, start_limit_s)
     if not failures or job.phase is JobPhase.ENDED:
         return []
@@ -72,7 +79,7 @@ def failing_workers(job: Job, now_s: float, start_limit_s: float) -> list[str]:
         for one in failures[-_NAMED:]
     )
     more = f", and {len(failures) - _NAMED} before" if len(failures) > _NAMED else ""
-    said = [f"Workers failed soon after they were started: {named}{more}; see: voda logs."]
+    said = [f"Workers failed soon after they were started: {named}{more}; see: {logs}"]
     if failures[-1].why:
         said.append(f"What is known of {failures[-1].worker}: {failures[-1].why}.")
     wait_s = grows_from_s(job, now_s, start_limit_s) - now_s

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Final
 
@@ -18,7 +18,17 @@ from scheduler_core.errors import NotFound
 from voda_flows.kube.refusals import Asked, refusal
 from voda_flows.kube.resources import Resource, resource_of
 from voda_flows.kube.retrying import Attempts, Patience, is_busy, is_faulty, retry_after_s, said
-from voda_flows.kube.transport import APPLY_PATCH, MERGE_PATCH, Answer, AnswerLost, NotSent, Request, Stream, Transport
+from voda_flows.kube.transport import (
+    APPLY_PATCH,
+    MERGE_PATCH,
+    Answer,
+    AnswerLost,
+    Bound,
+    NotSent,
+    Request,
+    Stream,
+    Transport,
+)
 from voda_flows.objects import Key, Object, merge_patch
 
 _SUCCESS = range(200, 300)
@@ -27,6 +37,10 @@ _PATIENCE = Patience()
 PAGE: Final = 250
 #: How long a log may be silent before it is asked for anew, seconds.
 SILENCE_S: Final = 60.0
+#: What a pod may answer at most, in bytes (the reports of some 10,000 epochs) and in seconds: its job's owner decides
+#: what it answers, and how fast.
+POD_BYTES: Final = 4 * 2**20
+POD_S: Final = 6.0
 #: What only the server writes, in metadata.
 _SERVERS = ("resourceVersion", "generation", "managedFields", "selfLink")
 
@@ -107,13 +121,13 @@ class Api:
         asked = Asked(verb="get" if key.name else "list", resource=resource, key=key)
         return self._read(Request(path=path, query=query), asked, self._attempts(asked), is_text=True)
 
-    def ask_once(self, path: str, limit_s: float) -> Answer:
-        """The answer at a path, whatever it is, in one try of so many seconds.
+    def ask_once(self, path: str, limit_s: float, bound: Bound | None = None) -> Answer:
+        """The answer at a path, whatever it is, in one try; it is lost after so many seconds of silence.
 
         Raises:
             NotSent, AnswerLost: As a transport.
         """
-        return self._transport.send(Request(path=path, limit_s=limit_s))
+        return self._transport.send(Request(path=path, limit_s=limit_s, bound=bound))
 
     def follow(self, resource: Resource, key: Key, path: str, query: Mapping[str, str]) -> Stream:
         """As ``ask``, of an answer that goes on; one try.
@@ -253,14 +267,14 @@ class Api:
             key: Namespace and name of the pod.
             port: Where it listens.
             path: Path of the resource there.
-            limit_s: How long the answer may take, seconds.
+            limit_s: How long it may be silent, seconds.
 
         Returns:
-            The JSON object that it answered; None where nobody answers in time, or one may not ask.
+            The JSON object that it answered; None where nobody answers in time, too much, or one may not ask.
         """
         place = f"{resource_of('Pod').path(Key('Pod', *key))}:{port}/proxy/{path}"
         try:
-            answer = self._transport.send(Request(path=place, limit_s=limit_s))
+            answer = self.ask_once(place, limit_s, Bound(most_bytes=POD_BYTES, most_s=POD_S))
         except (NotSent, AnswerLost):
             return None
         found = answer.document() if answer.status == HTTPStatus.OK else None
@@ -313,7 +327,7 @@ class Api:
     def _try(self, request: Request, attempts: Attempts, *, is_text: bool = False) -> _Tried:
         """One try; no answer where it is to be repeated."""
         try:
-            answer = self._transport.send(request)
+            answer = self._transport.send(replace(request, limit_s=attempts.left_s()))
         except NotSent as fault:
             attempts.note(f"no connection ({fault})")
             return _Tried(answer=None, may_be_done=False)

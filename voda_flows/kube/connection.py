@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import ssl
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -23,7 +24,7 @@ from urllib3 import exceptions as fault
 from scheduler_core.errors import InvalidValue, NotFound, VodaError
 from voda_flows.config import near_miss
 from voda_flows.kube.cluster import Cluster
-from voda_flows.kube.transport import Answer, AnswerLost, NotSent, Request
+from voda_flows.kube.transport import Answer, AnswerLost, Bound, NotSent, Request
 
 #: A server in the same network accepts in milliseconds, and a slow proxy answers within 5 s. One that is silent for
 #: so long is asked once more (``retrying.Patience``): its answer may have been lost on the way.
@@ -32,6 +33,8 @@ ANSWER_S: Final = 5.5
 _OK = 200
 #: Large enough for a scheduler's threads: a watch each, and whoever reads or writes.
 _CONNECTIONS = 16
+#: What is read at once of an answer with a bound, bytes.
+_PART = 65536
 _DEFAULT = "~/.kube/config"
 _TOKEN = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
 _ADVICE = "give one by --kubeconfig or KUBECONFIG, or run in a pod with a service account"
@@ -125,9 +128,12 @@ class HttpTransport:
 
     def send(self, request: Request) -> Answer:
         """See ``Transport.send``."""
-        got = self._request(request, ANSWER_S if request.limit_s is None else request.limit_s)
+        began_s = time.monotonic()
+        limit_s = ANSWER_S if request.limit_s is None else min(ANSWER_S, request.limit_s)
+        timeout = urllib3.Timeout(connect=CONNECT_S, read=limit_s, total=limit_s)  # connecting and first bytes together
+        got = self._request(request, timeout)
         try:
-            return _answer(got, got.data)
+            return _answer(got, got.data if request.bound is None else _bounded(got, request.bound, began_s))
         except (fault.HTTPError, OSError) as lost:
             raise AnswerLost(_words(lost)) from lost
         finally:
@@ -135,13 +141,13 @@ class HttpTransport:
 
     def stream(self, request: Request, silence_s: float) -> HttpStream:
         """See ``Transport.stream``."""
-        return HttpStream(self._request(request, silence_s))
+        return HttpStream(self._request(request, urllib3.Timeout(connect=CONNECT_S, read=silence_s)))
 
     def close(self) -> None:
         """See ``Transport.close``."""
         self._pool.clear()
 
-    def _request(self, request: Request, silence_s: float) -> Any:  # noqa: ANN401 - urllib3's response, by any version
+    def _request(self, request: Request, timeout: urllib3.Timeout) -> Any:  # noqa: ANN401 - urllib3's response, by any version
         url = f"{self.server}{request.path}" + (f"?{urlencode(request.query)}" if request.query else "")
         headers = {"Accept": "application/json", "User-Agent": "voda", **self._authorization()}
         if request.body is not None:
@@ -152,7 +158,7 @@ class HttpTransport:
                 url,
                 body=None if request.body is None else request.body.encode(),
                 headers=headers,
-                timeout=urllib3.Timeout(connect=CONNECT_S, read=silence_s),
+                timeout=timeout,
                 retries=False,  # what is repeated, and when, is decided by those who know what is at stake
                 redirect=False,
                 preload_content=False,
@@ -231,6 +237,26 @@ class HttpStream:
 def _answer(got: Any, body: bytes) -> Answer:  # noqa: ANN401 - urllib3's response, by any version
     headers = {str(name).lower(): str(value) for name, value in got.headers.items()}
     return Answer(status=int(got.status), headers=headers, body=body)
+
+
+def _bounded(got: Any, bound: Bound, began_s: float) -> bytes:  # noqa: ANN401 - urllib3's response, by any version
+    """A body as it comes, not unpacked: a small one may unpack to any size.
+
+    Raises:
+        AnswerLost: It is beyond its bound.
+    """
+    body = bytearray()
+    while part := got.read1(_PART, decode_content=False):
+        body += part
+        is_late = time.monotonic() - began_s > bound.most_s
+        if is_late or len(body) > bound.most_bytes:
+            got.close()  # what is left of it is not to be read by whoever has the connection next
+            raise AnswerLost(
+                f"expected a whole answer within {bound.most_s:g} s, it goes on"
+                if is_late
+                else f"expected an answer of at most {bound.most_bytes} bytes, it is larger"
+            )
+    return bytes(body)
 
 
 def _words(wrong: Exception) -> str:

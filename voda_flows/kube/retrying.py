@@ -1,8 +1,9 @@
 """The one place where requests are repeated: how often, how soon, and for how long.
 
 The first repetition comes soon, as most faults are over at once (a connection that the server had closed, a proxy's
-hiccup); then the pauses double. A server that names a time (``Retry-After``) is obeyed. All of it ends well before
-the scheduler's Lease runs out, so that a holder who gets no answer does not outstay it.
+hiccup); then the pauses double. A server that names a time (``Retry-After``) is obeyed. A call ends, with all its tries
+and looks, nine seconds after it began: the scheduler renews its Lease of fifteen seconds before a call where it is five
+seconds old (``control/held.py``), so a holder who gets no answer finds out before anybody may take its place.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ class Patience:
 
     Attributes:
         limit_s: No repetition begins later than this after the first request, seconds.
+        last_s: How much later the last of them is given up, answered or not, seconds.
         first_s: Pause before the first repetition, seconds.
         most_s: Longest pause of ours, seconds; the server may name a longer one.
         sleep: Waits so many seconds.
@@ -30,6 +32,7 @@ class Patience:
     """
 
     limit_s: float = 6.0
+    last_s: float = 3.0
     first_s: float = 0.05
     most_s: float = 1.0
     sleep: Callable[[float], object] = time.sleep
@@ -53,6 +56,7 @@ class Attempts:
     _fault: str = field(default="no answer", init=False)
     _asked_s: float = field(default=0.0, init=False)
     _end_s: float = field(default=0.0, init=False)
+    _tries: int = field(default=0, init=False)
 
     def __iter__(self) -> Iterator[int]:
         """The numbers of the tries, from 0."""
@@ -62,12 +66,23 @@ class Attempts:
             yield number
             wait_s = max(self._asked_s, pause_s * random.uniform(0.75, 1.25))
             if patience.clock() + wait_s > self._end_s:
-                raise Unreachable(
-                    f"{self.what}: expected an answer of {self.server} within {patience.limit_s:g} s, got {self._fault}"
-                    f" ({number + 1} tries); see whether the API server is up and reachable, then repeat"
-                )
+                raise self._over()
             patience.sleep(wait_s)
             pause_s, number = min(2 * pause_s, patience.most_s), number + 1
+
+    def left_s(self) -> float:
+        """How long the answer to one more request may be waited for, seconds; counts as a try."""
+        left_s = self._end_s + self.patience.last_s - self.patience.clock()
+        if left_s <= 0:
+            raise self._over()
+        self._tries += 1
+        return left_s
+
+    def _over(self) -> Unreachable:
+        return Unreachable(
+            f"{self.what}: expected an answer of {self.server} within {self.patience.limit_s:g} s, got {self._fault}"
+            f" ({self._tries} tries); see whether the API server is up and reachable, then repeat"
+        )
 
     def note(self, fault: str, asked_s: float = 0.0) -> None:
         """What became of this try, and how long the server asks to wait, seconds."""

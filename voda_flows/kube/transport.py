@@ -27,6 +27,19 @@ class AnswerLost(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """What an answer may be like that somebody else than the API server writes, such as a job's own pod.
+
+    Attributes:
+        most_bytes: Of a larger one nothing is taken.
+        most_s: How long it may take in all, however steadily it comes, seconds.
+    """
+
+    most_bytes: int
+    most_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """What is asked of the API server.
 
@@ -36,7 +49,9 @@ class Request:
         query: Parameters.
         body: JSON text, None for none.
         content_type: What the body is.
-        limit_s: How long nothing may come of an answer before it counts as lost, seconds; None for the usual time.
+        limit_s: How long nothing may come of an answer before it counts as lost, seconds; the usual time where that is
+            less, or none is given.
+        bound: Beyond what a whole answer counts as lost; None for one that the API server itself writes.
     """
 
     method: str = "GET"
@@ -45,6 +60,7 @@ class Request:
     body: str | None = None
     content_type: str = JSON
     limit_s: float | None = None
+    bound: Bound | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,14 +81,14 @@ class Answer:
         """The body as JSON, an empty object where it is none; each call gives a new one."""
         try:
             return json.loads(self.body)
-        except ValueError:
+        except (ValueError, RecursionError):
             return {}
 
     def is_document(self) -> bool:
         """Whether the body is a JSON object: what stands before an API server may answer too, with a page to log in."""
         try:
             return isinstance(json.loads(self.body), dict)
-        except ValueError:
+        except (ValueError, RecursionError):
             return False
 
 

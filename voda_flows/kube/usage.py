@@ -1,23 +1,34 @@
 """What pods use of a cluster, as its metrics-server tells (the API ``metrics.k8s.io``, which ``kubectl top`` shows).
 
 In: the API server. Out: readings for ``voda top``. A cluster need not have one: then nothing
-is known, and that is said.
+is known, and that is said. So it is while it is down: its API is known then, and answers 503.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Final
 
 from scheduler_core.errors import Forbidden, NotFound
 from voda_flows.kube.api import Api
+from voda_flows.kube.refusals import Asked, refusal
 from voda_flows.kube.resources import Resource
+from voda_flows.kube.retrying import is_busy, is_faulty, said
+from voda_flows.kube.transport import Answer, AnswerLost, NotSent
 from voda_flows.objects import Key, Object
 from voda_flows.world import Used
 
 _METRICS: Final = Resource(kind="PodMetrics", plural="pods", group="metrics.k8s.io", version="v1beta1")
+#: How long an answer is waited for: in one try, as nobody is to wait for a server that is down; and when it is asked
+#: again then, seconds.
+_LIMIT_S: Final = 5.0
+_AGAIN_S: Final = 60.0
+_UNKNOWN: Final = "CPU and memory are not known: "
 _QUANTITY: Final = re.compile(r"(\d+(?:\.\d+)?)([a-zA-Z]*)")
 _UNITS: Final[Mapping[str, float]] = {
     "n": 1e-9, "u": 1e-6, "m": 1e-3, "": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12,
@@ -31,27 +42,44 @@ class MetricsMeter:
     Args:
         api: The API server.
         namespace: Whose pods; empty for all.
+        clock: Seconds on a clock that never goes back.
     """
 
-    def __init__(self, api: Api, namespace: str) -> None:
+    def __init__(self, api: Api, namespace: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._api = api
         self._namespace = namespace
+        self._clock = clock
+        self._again_s = 0.0
         self.remark = ""
 
     def read(self) -> MetricsReading:
         """See ``Meter.read``; CPU is of the metrics-server's own interval."""
-        if self.remark:
+        if self.remark and self._clock() < self._again_s:
             return MetricsReading()
-        key = Key(_METRICS.kind, self._namespace, "")
         try:
-            answer = self._api.ask(_METRICS, key, _METRICS.collection(self._namespace), {})
-        except NotFound:
-            self.remark = "CPU and memory are not known: the cluster has no metrics-server"
-            return MetricsReading()
-        except Forbidden as denied:
-            self.remark = f"CPU and memory are not known: {denied}"
-            return MetricsReading()
+            answer = self._api.ask_once(_METRICS.collection(self._namespace), _LIMIT_S)
+        except (NotSent, AnswerLost) as silent:
+            return self._unknown(f"the cluster's metrics-server does not answer ({silent})", _AGAIN_S)
+        if is_busy(answer) or is_faulty(answer):
+            return self._unknown(f"the cluster's metrics-server does not answer ({said(answer)})", _AGAIN_S)
+        if answer.status != HTTPStatus.OK:
+            return self._refused(answer)
+        self.remark = ""
         return MetricsReading(by_pod={_place(body): _used(body) for body in answer.document().get("items") or ()})
+
+    def _refused(self, answer: Answer) -> MetricsReading:
+        """What stays so for as long as one looks: there is no metrics-server, or one may not ask it."""
+        wrong = refusal(answer, Asked(verb="list", resource=_METRICS, key=Key(_METRICS.kind, self._namespace, "")))
+        match wrong:
+            case NotFound():
+                return self._unknown("the cluster has no metrics-server", math.inf)
+            case Forbidden():
+                return self._unknown(str(wrong), math.inf)
+        raise wrong
+
+    def _unknown(self, why: str, again_s: float) -> MetricsReading:
+        self.remark, self._again_s = f"{_UNKNOWN}{why}", self._clock() + again_s
+        return MetricsReading()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

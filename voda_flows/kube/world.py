@@ -19,14 +19,14 @@ from typing import Final
 
 from scheduler_core.errors import Forbidden, NotFound, VodaError
 from voda_flows.config import NAMESPACE_VARIABLE, scheduler_namespace
-from voda_flows.kube.api import Api
+from voda_flows.kube.api import POD_BYTES, POD_S, Api
 from voda_flows.kube.cluster import Cluster
 from voda_flows.kube.connection import connect, namespace_of
 from voda_flows.kube.live import LiveStore
 from voda_flows.kube.pod_logs import KubeLogs
 from voda_flows.kube.resources import resource_of
 from voda_flows.kube.store import KubeStore, Scope
-from voda_flows.kube.transport import AnswerLost, NotSent
+from voda_flows.kube.transport import AnswerLost, Bound, NotSent
 from voda_flows.kube.usage import MetricsMeter
 from voda_flows.objects import POD_ENDED, Key, Object, key_of, phase_of, seconds
 from voda_flows.store import json_text
@@ -118,7 +118,7 @@ class KubeWorld:
         key = self._driver_at(address)
         place = f"{resource_of('Pod').collection(key.namespace)}/{key.name}:{DRIVER_PORT}/proxy{path}"
         try:
-            answer = self._api.ask_once(place, limit_s)
+            answer = self._api.ask_once(place, limit_s, Bound(most_bytes=POD_BYTES, most_s=POD_S))
         except (NotSent, AnswerLost) as lost:
             raise OSError(str(lost)) from lost
         if answer.status == HTTPStatus.FORBIDDEN:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from scheduler_core.errors import InvalidValue, NotFound
-from voda_flows.config import near_miss, scheduler_namespace
+from voda_flows.config import SCHEDULER_CRON, near_miss
 from voda_flows.objects import CRON_LABEL, WORKFLOW_ENDED, WORKFLOW_LABEL, Object, seconds
 from voda_flows.report import settled
 from voda_flows.report.lives import JobLife, epochs_of, lives
@@ -124,12 +124,14 @@ def _creation(workflow: Object) -> tuple[float, str]:
     return seconds(meta["creationTimestamp"]) or 0.0, meta["name"]
 
 
+def is_schedulers(workflow: Object) -> bool:
+    """Whether a Workflow is a run of the scheduler: shown where its namespace is named, meant by its own name only."""
+    return (workflow["metadata"].get("labels") or {}).get(CRON_LABEL) == SCHEDULER_CRON
+
+
 def _is_shown(workflow: Object, namespace: str | None, labels: Selector) -> bool:
-    """Whether a Workflow is among those that people mean by all of them."""
-    meta = workflow["metadata"]
-    own = meta.get("labels") or {}
-    is_scheduler = meta["namespace"] == scheduler_namespace() and CRON_LABEL in own
-    return (namespace == scheduler_namespace() or not is_scheduler) and labels.fits(own)
+    """Whether a Workflow is among those that people see where they ask for all of them."""
+    return (namespace is not None or not is_schedulers(workflow)) and labels.fits(workflow["metadata"].get("labels"))
 
 
 def _place(workflow: Object) -> tuple[str, str]:
@@ -207,8 +209,8 @@ def _workflow(store: ObjectStore, namespace: str | None, name: str) -> Object:
 
 
 def _latest(store: ObjectStore, namespace: str | None) -> Object:
-    """The Workflow that was made last."""
-    found = workflows(store, namespace)
+    """The Workflow that was made last; never one of the scheduler's, of which one is made every few minutes."""
+    found = [workflow for workflow in workflows(store, namespace) if not is_schedulers(workflow)]
     if not found:
         raise NotFound("@latest: there is no job yet\nsubmit one with `voda submit FILE`")
     return found[-1]

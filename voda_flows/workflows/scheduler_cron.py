@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from hera.workflows import Container, CronWorkflow, Env, FieldEnv, RetryStrategy
 
-from voda_flows.config import SCHEDULER_TICK_MINUTES, Settings
+from voda_flows.config import SCHEDULER_CRON, SCHEDULER_TICK_MINUTES, Settings
 from voda_flows.workflows.described import described
 
 #: Below an hour, so that new versions and settings of its pod come into force and logs stay readable.
@@ -33,7 +33,7 @@ def scheduler_cron(settings: Settings) -> CronWorkflow:
         retry_strategy=RetryStrategy(limit="10", retry_policy="Always"),
     )
     return CronWorkflow(
-        name="voda-scheduler",
+        name=SCHEDULER_CRON,
         namespace=settings.namespace,
         labels={"app.kubernetes.io/part-of": "voda"},
         annotations=described(

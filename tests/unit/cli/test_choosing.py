@@ -7,6 +7,7 @@ import pytest
 from tests.unit.cli.test_verbs import running
 from tests.unit.cli.world import World
 from tests.unit.report.world import Building
+from voda_flows.objects import CRON_LABEL, Object
 
 
 @pytest.fixture
@@ -92,3 +93,61 @@ def test_stop_does_nothing_where_one_of_those_named_has_ended(three: World) -> N
 def test_only_options_that_the_verb_takes_are_proposed(three: World, verb: str, options: str) -> None:
     """Of ``logs`` neither --status nor a --since that chooses jobs."""
     assert f"options that choose them ({options}); found neither" in three.voda(verb).err
+
+
+@pytest.fixture
+def beside_the_scheduler(world: World) -> World:
+    """A job and a run of a user's cron workflow in the scheduler's own namespace, older than the scheduler's run."""
+    for name, labels in (("digits", {}), ("nightly-1", {CRON_LABEL: "nightly"}), (OWN, {CRON_LABEL: "voda-scheduler"})):
+        world.store.create(_workflow(name, labels))
+    return world
+
+
+OWN = "voda-scheduler-1767225600"
+
+
+@pytest.mark.parametrize("verb", ["stop", "terminate", "delete"])
+@pytest.mark.parametrize("options", [["--all", "--yes"], ["--since", "1h"]])
+def test_options_never_choose_the_schedulers_own_runs(
+    beside_the_scheduler: World, verb: str, options: list[str]
+) -> None:
+    """``--all`` in its namespace means jobs: who ends the scheduler with them has to name it."""
+    wait = ["--no-wait"] if verb == "delete" else []
+    said = beside_the_scheduler.voda(verb, *options, *wait, "-n", "voda")
+    names = [line.split()[0] for line in said.out.splitlines()]
+
+    assert (said.code, names) == (0, ["digits", "nightly-1"])
+    assert "shutdown" not in beside_the_scheduler.store.get("Workflow", "voda", OWN)["spec"]
+
+
+def test_all_waits_for_jobs_and_not_for_the_scheduler(beside_the_scheduler: World) -> None:
+    """A run of the scheduler lasts an hour."""
+    for name in ("digits", "nightly-1"):
+        beside_the_scheduler.store.merge_patch("Workflow", "voda", name, {"status": {"phase": "Succeeded"}})
+
+    assert beside_the_scheduler.voda("wait", "--all", "-n", "voda", "--timeout", "1s").code == 0
+
+
+def test_the_latest_is_never_the_schedulers_own_run(beside_the_scheduler: World) -> None:
+    """One is made every five minutes: nobody means it by ``@latest``."""
+    assert beside_the_scheduler.voda("get", "@latest", "-n", "voda", "-o", "name").out == "nightly-1\n"
+
+
+def test_the_schedulers_own_run_is_listed_and_may_be_named(beside_the_scheduler: World) -> None:
+    """Who asks for its namespace sees it, and ends it by its name."""
+    listed = beside_the_scheduler.voda("list", "-n", "voda", "-o", "name").out.split()
+
+    assert listed == ["digits", "nightly-1", OWN]
+    assert beside_the_scheduler.voda("list", "-A", "-o", "name").out.split() == ["digits", "nightly-1"]
+    assert beside_the_scheduler.voda("stop", OWN, "-n", "voda").out == f"{OWN} stopped\n"
+
+
+def _workflow(name: str, labels: dict[str, str]) -> Object:
+    """A Workflow in the scheduler's namespace that goes on."""
+    return {
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "Workflow",
+        "metadata": {"name": name, "namespace": "voda", "labels": labels},
+        "spec": {"entrypoint": "main", "templates": [{"name": "main", "suspend": {}}]},
+        "status": {"phase": "Running"},
+    }

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import http.server
+import json
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -120,3 +124,43 @@ def test_labels_and_annotations_of_others_stay_when_a_document_is_submitted_agai
 
     assert (said.code, said.out) == (0, "nightly unchanged\n"), said.err
     assert world.store.get("CronWorkflow", "default", "nightly") == before
+
+
+class Lists(http.server.BaseHTTPRequestHandler):
+    """An API server that lets everybody list nodes and nothing else."""
+
+    def do_GET(self) -> None:
+        """One node, or a refusal."""
+        node = {"metadata": {"name": "n0"}, "status": {}}
+        is_list = self.path.partition("?")[0] == "/api/v1/nodes"
+        body = {"kind": "NodeList", "metadata": {}, "items": [node]} if is_list else {"kind": "Status", "code": 403}
+        text = json.dumps(body).encode()
+        self.send_response(200 if is_list else 403)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def lists(tmp_path: Path) -> Iterator[str]:
+    """A kubeconfig for such a server."""
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Lists) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        path = tmp_path / "config"
+        path.write_text(CONFIG.replace(':1"', f':{server.server_address[1]}"'))
+        yield str(path)
+        server.shutdown()
+        thread.join()
+
+
+def test_a_node_may_be_named_by_who_may_only_list_them(world: World, lists: str) -> None:
+    """As the guide's table of rights says."""
+    said = world.voda("nodes", "n0", "-o", "name", "--kubeconfig", lists)
+    other = world.voda("nodes", "n1", "--kubeconfig", lists)
+
+    assert (said.code, said.out) == (0, "n0\n"), said.err
+    assert (other.code, other.err) == (3, "error: no node 'n1'; known are n0\n")

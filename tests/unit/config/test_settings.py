@@ -97,3 +97,18 @@ def test_what_was_wrong_before_is_not_laid_to_who_sets_something_else(tmp_path: 
     configure(store, {"records": "7"}, where="--set")
 
     assert (settings(store).segments_limit, settings(store).records) == (5, 7)
+
+
+@pytest.mark.parametrize("name", ["agent_timeout_s", "reset_timeout_s"])
+def test_a_setting_that_is_gone_stops_no_installation(tmp_path: Path, name: str) -> None:
+    """It never had an effect: where it still stands it is passed over, and who sets it is told what has one."""
+    store = LocalStore(tmp_path)
+    meta = {"namespace": "voda", "name": "voda-config"}
+    store.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {name: "5", "policy": "fifo"}})
+    variable = f"VODA_{name.removesuffix('_s').upper()}"
+
+    assert settings(store) == Settings(policy="fifo")
+    configure(store, {"segments_limit": "7"}, where="--set")
+    assert settings(store) == Settings(policy="fifo", segments_limit=7)
+    with pytest.raises(InvalidValue, match=f"^--set: setting '{name}': .*; {variable} of a job's pods has it"):
+        configure(store, {name: "5"}, where="--set")

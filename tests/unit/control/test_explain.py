@@ -91,6 +91,15 @@ def test_while_decisions_fail_everybody_is_told(world: World) -> None:
     assert "is the scheduler running" not in searching + given_up
 
 
+def test_who_asks_after_the_scheduler_is_sent_to_its_namespace(world: World) -> None:
+    """Which need not be ``voda``; the command is one that can be typed."""
+    world.submit("digits")
+
+    said = explain(world.store, Settings(namespace="ml"), "digits")
+
+    assert said[1] == "No decision has seen it yet; is the scheduler running? See: voda list -n ml"
+
+
 def test_a_worker_wider_than_every_node_is_told_so_before_and_after_a_decision(world: World) -> None:
     """Also while others have all GPUs; so is a minimum above the whole cluster."""
     world.submit("busy", min_gpus="4", max_gpus="4", job_name="busy")
@@ -147,6 +156,7 @@ def test_workers_that_die_as_soon_as_they_are_grown_are_told_and_wait(world: Wor
     assert [failure.worker for failure in job.failures] == ["w1", "w2"]
     assert [worker.phase for worker in job.workers] == [WorkerPhase.READY, WorkerPhase.ENDED, WorkerPhase.ENDED]
     assert "Workers failed soon after they were started: w1 on n" in said
+    assert "); see: voda logs digits/train -n default\n" in said
     assert "Growing it failed 2 times in a row; it may grow again in " in said
     for _ in range(3):
         world.cycle()
@@ -163,7 +173,10 @@ def test_a_suspended_job_that_never_ran_is_held_at_its_gate(world: World) -> Non
 
     assert lines[0].startswith("digits/train is held at its gate (queue default, submitted ")
     assert lines[0].endswith(" ago, segment 0).")
-    assert "Its Workflow is suspended (see: voda resume) or told to stop: its gate is not answered." in lines
+    assert (
+        "Its Workflow is suspended (see: voda resume digits -n default) or told to stop: its gate is not answered."
+        in lines
+    )
     assert "between two segments" not in "\n".join(lines)
 
 
@@ -175,5 +188,5 @@ def test_a_suspended_job_that_trains_is_not_grown(world: World) -> None:
 
     said = told(world, "digits")
 
-    assert "Its Workflow is suspended (see: voda resume) or told to stop: it is not grown." in said
+    assert "Its Workflow is suspended (see: voda resume digits -n default) or told to stop: it is not grown." in said
     assert "gate" not in said

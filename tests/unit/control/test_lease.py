@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from scheduler_core.errors import Conflict
-from voda_flows.control.lease import DURATION_S, EPOCH, NAME, Lease
+from scheduler_core.model.plan import Action, Announce
+from voda_flows.control.held import HeldEnforcer
+from voda_flows.control.lease import DURATION_S, EPOCH, NAME, Lease, LeaseLost
+from voda_flows.kube.retrying import Patience
 from voda_flows.local.store import LocalStore
+from voda_flows.objects import Object
 
 
 @dataclass
@@ -113,3 +118,86 @@ def test_it_is_renewed_in_good_time(store: LocalStore) -> None:
     assert not holder.renew_due()
     clock.now_s += DURATION_S / 3
     assert holder.renew_due()
+
+
+@dataclass
+class Slow:
+    """An Enforcer whose every action takes so long.
+
+    Attributes:
+        clock: What goes on meanwhile.
+        each_s: How long, seconds.
+        done: What it did.
+    """
+
+    clock: Clock
+    each_s: float
+    done: list[str] = field(default_factory=list)
+
+    def enforce(self, action: Action) -> None:
+        """Take that long."""
+        self.clock.now_s += self.each_s
+        self.done.append(action.job_id)
+
+
+ACTIONS = [Announce(job_id=str(number), message="x") for number in range(6)]
+
+
+def test_a_round_of_slow_writes_renews_it(store: LocalStore) -> None:
+    """Each ends within the Lease's time, all of them do not: nobody takes it from who is at work."""
+    clock = Clock()
+    one, other = lease(store, "one", clock), lease(store, "other", clock)
+    enforcer = Slow(clock, DURATION_S / 3 + 4)
+    held = HeldEnforcer(enforcer=enforcer, lease=one)
+    one.hold()
+
+    for action in ACTIONS:
+        held.enforce(action)
+        assert not other.hold()
+    assert enforcer.done == [action.job_id for action in ACTIONS]
+    assert one.epoch == 1
+
+
+@pytest.mark.parametrize("given_back", [False, True])
+def test_who_lost_it_does_nothing_more_in_that_round(store: LocalStore, *, given_back: bool) -> None:
+    """Even where it can be had anew: what was decided is old by then."""
+    clock = Clock()
+    one, other = lease(store, "one", clock), lease(store, "other", clock)
+    enforcer = Slow(clock, 1.0)
+    held = HeldEnforcer(enforcer=enforcer, lease=one)
+    one.hold()
+    held.enforce(ACTIONS[0])
+    other.hold()
+    clock.now_s += DURATION_S + 1
+    assert other.hold()
+    if given_back:
+        other.give_back()
+
+    with pytest.raises(LeaseLost, match="expected 'one' to renew it in epoch 1, it was lost"):
+        held.enforce(ACTIONS[1])
+    assert enforcer.done == ["0"]
+
+
+def test_a_takeover_of_many_objects_renews_it(store: LocalStore) -> None:
+    """Fencing hundreds of them may take longer than the Lease lasts."""
+    clock = Clock()
+    bodies = [
+        store.create({"kind": "Pod", "metadata": {"name": f"p{number}", "namespace": "a"}}) for number in range(5)
+    ]
+    one, other = lease(store, "one", clock), lease(store, "other", clock)
+    one.hold()
+
+    def slowly() -> Iterator[Object]:
+        for body in bodies:
+            clock.now_s += DURATION_S / 2
+            yield body
+            assert not other.hold()
+
+    assert one.fence(slowly()) == len(bodies)
+
+
+def test_one_call_to_the_server_does_not_outlast_it() -> None:
+    """However often it is repeated: begun just before the Lease was to be renewed, it ends before that runs out."""
+    patience = Patience()
+
+    assert DURATION_S / 3 + patience.limit_s + patience.last_s < DURATION_S

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -91,7 +93,18 @@ def test_a_driver_says_where_it_is(driver: Driver) -> None:
     }
 
 
-@pytest.mark.parametrize("body", ["no JSON", "[]", "{}", {"driver_uid": "another", "generation": 9}])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "no JSON",
+        "[]",
+        "{}",
+        {"driver_uid": "another", "generation": 9},
+        pytest.param("[" * 100_000, id="nested beyond reading"),
+        pytest.param('{"driver_uid": "d", "step": 1e999}', id="a number beyond all"),
+        pytest.param('{"driver_uid": "d"' + " " * 2**20 + "}", id="too long"),
+    ],
+)
 def test_an_answer_that_makes_no_sense_is_none(driver: Driver, body: Any) -> None:
     """Nothing is believed that does not come from the driver that was asked."""
     driver.body = body
@@ -108,6 +121,33 @@ def test_a_driver_that_falls_silent_is_an_old_observation(driver: Driver) -> Non
 
     assert reports.pull({"d": "127.0.0.1"}) == first
     reports.close()
+
+
+@pytest.mark.parametrize("drip", [b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 200 OK\r\n\r\n"])
+def test_a_driver_that_never_ends_its_answer_is_left(drip: bytes) -> None:
+    """Byte by byte, in its head or its body: nobody waits for the last one, neither a round nor a thread of its own."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        talking = threading.Thread(target=_drip, args=(server, drip))
+        talking.start()
+        reports = Reports(limit_s=0.2, port=server.getsockname()[1])
+
+        assert reports.pull({"d": "127.0.0.1"}) == {}
+        talking.join(10)
+        assert not talking.is_alive()
+        reports.close()
+
+
+def _drip(server: socket.socket, head: bytes) -> None:
+    """Begin an answer and go on for ever, until the other side hangs up."""
+    connection, _ = server.accept()
+    with connection:
+        try:
+            connection.sendall(head)
+            while True:
+                connection.sendall(b"x")
+                time.sleep(0.01)
+        except OSError:
+            return
 
 
 def test_one_silent_driver_does_not_hide_the_others(driver: Driver) -> None:

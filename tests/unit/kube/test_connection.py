@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.server
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from scheduler_core.errors import InvalidValue, NotFound, VodaError
 from voda_flows.kube.cluster import Cluster
 from voda_flows.kube.connection import connect
 from voda_flows.kube.store import KubeStore, Scope
-from voda_flows.kube.transport import AnswerLost, NotSent, Request
+from voda_flows.kube.transport import AnswerLost, Bound, NotSent, Request
 from voda_flows.worlds import is_cluster, open_cluster
 
 KUBECONFIG = """
@@ -41,6 +42,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if self.path == "/silent":
             self.rfile.read(1)  # until the other side hangs up
             self.close_connection = True
+        elif self.path in ("/drip", "/flood"):
+            self._never_end(b"x" if self.path == "/drip" else b"x" * 65536, 0.01 if self.path == "/drip" else 0.0)
         elif self.path == "/cut":
             self.send_response(200)
             self.send_header("Content-Length", "100")
@@ -64,6 +67,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_header("Retry-After", "1")
             self.end_headers()
             self.wfile.write(text)
+
+    def _never_end(self, part: bytes, pause_s: float) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.close_connection = True
+        try:
+            while True:
+                self.wfile.write(part)
+                time.sleep(pause_s)
+        except OSError:  # the other side has hung up
+            return
 
     def log_message(self, format: str, *args: object) -> None:
         """Say nothing."""
@@ -140,6 +154,31 @@ def test_half_an_answer_is_none(tmp_path: Path, port: int) -> None:
     """An answer that is cut off is lost."""
     with pytest.raises(AnswerLost):
         connect(Cluster(kubeconfig=kubeconfig(tmp_path, port))).send(Request(path="/cut"))
+
+
+@pytest.mark.parametrize(("path", "lacking"), [("/drip", "within 0.2 s"), ("/flood", "at most 100000 bytes")])
+def test_who_never_ends_his_answer_is_left(tmp_path: Path, port: int, path: str, lacking: str) -> None:
+    """What a job's own pod answers is bounded, in bytes and in time: each byte comes soon, the last one never."""
+    transport = connect(Cluster(kubeconfig=kubeconfig(tmp_path, port)))
+
+    with pytest.raises(AnswerLost, match=lacking):
+        transport.send(Request(path=path, limit_s=5.0, bound=Bound(most_bytes=100_000, most_s=0.2)))
+
+
+def test_an_answer_within_its_bound_is_whole(tmp_path: Path, port: int) -> None:
+    """And the connection serves the next request."""
+    transport = connect(Cluster(kubeconfig=kubeconfig(tmp_path, port)))
+    got = [transport.send(Request(path="/a", bound=Bound(most_bytes=20, most_s=5.0))).body for _ in range(2)]
+
+    assert got == [b"/a Bearer secret"] * 2
+
+
+def test_half_a_bounded_answer_is_none(tmp_path: Path, port: int) -> None:
+    """As of one without bound."""
+    with pytest.raises(AnswerLost):
+        connect(Cluster(kubeconfig=kubeconfig(tmp_path, port))).send(
+            Request(path="/cut", bound=Bound(most_bytes=20, most_s=5.0))
+        )
 
 
 def test_lines_come_as_they_were_sent(tmp_path: Path, port: int) -> None:

@@ -75,6 +75,30 @@ def test_a_server_that_was_silent_once_is_asked_again() -> None:
     assert next(tries) == 1
 
 
+@pytest.mark.parametrize("doubt", [True, False])
+def test_a_call_ends_in_good_time_with_all_its_looks(*, doubt: bool) -> None:
+    """The slowest of servers: each request takes all its time, and what was done must be looked for."""
+    transport, time = FakeTransport(), FakeTime()
+
+    def slowly(request: Request) -> Answer:
+        assert request.limit_s is not None
+        time.now_s += min(ANSWER_S, request.limit_s)
+        raise LOST if doubt else UNSENT
+
+    def shown(request: Request) -> Answer:
+        assert request.limit_s is not None
+        time.now_s += min(ANSWER_S, request.limit_s) - 0.01
+        return answer(200, pod("a", 4))
+
+    transport.on(f"PATCH {A}", slowly)
+    transport.on(f"GET {A}", shown)
+    with pytest.raises(Unreachable, match="patch Pod ns/a: expected an answer"):
+        store_of(transport, time).merge_patch(*PLACE, PATCH, resource_version="4")
+
+    patience = Patience()
+    assert time.now_s <= patience.limit_s + patience.last_s + 0.02
+
+
 def test_the_server_names_how_long_to_wait() -> None:
     """``Retry-After`` is obeyed; where it is beyond the limit, nothing is waited for."""
     transport, time = FakeTransport(), FakeTime()

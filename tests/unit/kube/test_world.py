@@ -9,9 +9,11 @@ from email.utils import formatdate
 import pytest
 
 from scheduler_core.errors import Forbidden
-from tests.unit.kube.fake import FakeTransport, answer, api_of, listed, pod, refused
+from tests.unit.kube.fake import FakeTime, FakeTransport, answer, api_of, listed, pod, refused
+from voda_flows.kube.api import POD_BYTES, POD_S
 from voda_flows.kube.live import LiveStore
 from voda_flows.kube.store import KubeStore, Scope
+from voda_flows.kube.transport import Answer, Bound
 from voda_flows.kube.usage import MetricsMeter
 from voda_flows.kube.world import KubeWorld
 from voda_flows.objects import Key, Object
@@ -170,6 +172,16 @@ def test_a_driver_is_asked_through_the_api_server() -> None:
     ]
 
 
+def test_what_a_driver_answers_is_bounded() -> None:
+    """A job's own pod writes it: whoever asks says how much and how long at most."""
+    transport = FakeTransport()
+    transport.otherwise = Answer(status=200, body=b"[" * 100_000)
+    api = api_of(transport)
+
+    assert api.ask_pod(("ns", "d"), 7071, "reports", 3.0) == {}
+    assert transport.asked[0].bound == Bound(most_bytes=POD_BYTES, most_s=POD_S)
+
+
 def test_a_document_is_tried_and_not_made() -> None:
     """By the server's own dry run."""
     transport = FakeTransport()
@@ -203,6 +215,27 @@ def test_without_a_metrics_server_that_is_said_and_nothing_known() -> None:
     assert [meter.read().of([pod("a", 1)]) for _ in range(2)] == [Used()] * 2
     assert meter.remark == "CPU and memory are not known: the cluster has no metrics-server"
     assert len(transport.asked) == 1
+
+
+def test_a_metrics_server_that_is_down_hides_nothing_else() -> None:
+    """Its API is known and answers 503: that is said, and it is asked again a minute later, not at every look."""
+    transport, time = FakeTransport(), FakeTime()
+    used = {"metadata": {"name": "a", "namespace": "ns"}, "containers": [{"usage": {"cpu": "1", "memory": "1Ki"}}]}
+    down = refused(503, "ServiceUnavailable", "the server is currently unable to handle the request")
+    transport.on("GET /apis/metrics.k8s.io/v1beta1/pods", down)
+    meter = MetricsMeter(api_of(transport, time), "", clock=time.clock)
+
+    assert [meter.read().of([pod("a", 1)]) for _ in range(2)] == [Used()] * 2
+    assert meter.remark == (
+        "CPU and memory are not known: the cluster's metrics-server does not answer "
+        "(503: the server is currently unable to handle the request)"
+    )
+    assert (len(transport.asked), time.slept) == (1, [])
+
+    transport.on("GET /apis/metrics.k8s.io/v1beta1/pods", answer(200, {"items": [used]}))
+    time.sleep(60)
+    assert meter.read().of([pod("a", 1)]) == Used(cpu_percent=100.0, memory_bytes=1024)
+    assert meter.remark == ""
 
 
 def test_keys_of_another_namespace_are_asked_for() -> None:
