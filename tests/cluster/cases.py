@@ -47,8 +47,13 @@ def run(made: Installation, program: str, *words: str) -> str:
 
 
 def argo(made: Installation, *words: str) -> str:
-    """Run ``argo``; see ``run``."""
-    return run(made, "argo", *words)
+    """Run ``argo``, see ``run``; the watch has seen then what that did to a Workflow."""
+    said = run(made, "argo", *words)
+    if words[0] in ("stop", "terminate", "suspend", "resume", "retry"):
+        body = made.store.get("Workflow", NAMESPACE, words[1])
+        written = int(body["metadata"]["resourceVersion"])
+        assert made.until(lambda: int(made.workflow(words[1])["metadata"]["resourceVersion"]) >= written), words
+    return said
 
 
 def kubectl(made: Installation, *words: str) -> str:

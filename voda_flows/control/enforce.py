@@ -21,7 +21,7 @@ from voda_flows.control import clock, pods
 from voda_flows.control.observe import StoreObserver
 from voda_flows.control.view import JobView
 from voda_flows.control.why import given, with_why
-from voda_flows.objects import Object, format_time
+from voda_flows.objects import COMPLETED_LABEL, Object, format_time
 from voda_flows.store import ObjectStore
 from voda_flows.wire import AllocationDocument, DocumentWorker, document_text, encode, gate_workers_text
 from voda_flows.workflows.packed import nodes_of, nodes_patch
@@ -191,10 +191,12 @@ class StoreEnforcer:
     def _end_node(self, view: JobView, node: str, reason: str, pod: Object | None) -> None:
         """Write a node's end, with what its pod said of itself.
 
-        To Argo a node is over when it has ended and what its pod handed out has been read, which is said here too: else
-        Argo goes by the pod that is being deleted, finds the node pending again, and makes the pod anew, without end.
+        Argo goes by the pod as long as it sees it, finds the node pending again, and makes the pod anew when that is
+        gone, without end. So it no longer sees it, and what the pod handed out counts as read: then a node is over.
         """
         why = pods.why_pending(pod) if pod else ""
+        if pod is not None:
+            self._patch(pod, {"metadata": {"labels": {COMPLETED_LABEL: "true"}}})
         ended = _ended("Error", self._now()) | {"message": f"{reason}: {why}" if why else reason}
         if _IS_READ in nodes_of(self._observer.current(view.workflow)).get(node, {}):
             ended[_IS_READ] = True

@@ -15,8 +15,8 @@ from voda_flows.config import Settings
 from voda_flows.control.enforce import StoreEnforcer
 from voda_flows.control.explain import explain
 from voda_flows.control.observe import StoreObserver
-from voda_flows.control.pods import why_pending
-from voda_flows.objects import Object, key_of
+from voda_flows.control.pods import is_leaving, why_pending
+from voda_flows.objects import COMPLETED_LABEL, Object, key_of
 
 START_LIMIT_S = 300.0
 PULL = {"reason": "ImagePullBackOff", "message": 'Back-off pulling image "nowhere/x:1"'}
@@ -83,17 +83,18 @@ def test_a_job_whose_image_cannot_be_had_gives_its_gpus_back_and_ends(world: Pat
 
 
 def test_a_node_that_is_ended_is_ended_to_argo_too(world: Patient) -> None:
-    """As long as it waits for what the pod handed out, Argo takes its phase from a pod that is being deleted."""
+    """As long as Argo sees its pod, or waits for what that handed out, it goes by the pod: pending, to be made anew."""
     waits = {identity: {"taskResultSynced": False} for identity, node in world.nodes().items() if node["type"] == "Pod"}
     (workflow,) = world.store.list("Workflow")
     world.patch(key_of(workflow), {"nodes": waits})
-    world.observer.observe()
-    world.late_s = START_LIMIT_S
-    world.cycle()
-    world.cycle()
+    job_id = world.view("train").id
+    world.enforcer.enforce(Evict(job_id=job_id, segment=0, worker_id="w1", reason="late"))
+    world.enforcer.enforce(Abandon(job_id=job_id, segment=0, role="driver", reason="late"))
 
     ended = [node for node in world.nodes().values() if node["phase"] == "Error"]
-    assert [node["taskResultSynced"] for node in ended] == [True, True, True]
+    assert [node["taskResultSynced"] for node in ended] == [True, True]
+    leaving = [pod for pod in world.store.list("Pod") if is_leaving(pod)]
+    assert [pod["metadata"]["labels"][COMPLETED_LABEL] for pod in leaving] == ["true", "true"]
 
 
 def test_pods_for_a_node_that_was_closed_meanwhile_go_soon(world: Patient) -> None:
