@@ -57,7 +57,7 @@ slow: setup ## the slow tests: whole lives of jobs in local mode, hurt in severa
 
 test-cluster: setup ## the tests on real Kubernetes and Argo, on this computer; skipped with the reason where that cannot be
 	@if $(PY) -m tests.cluster check >/dev/null 2>&1; then $(PY) -m tests.cluster build >/dev/null; fi
-	@$(PY) -m pytest -m "cluster$(if $(LONG),, and not long)" -rs -n $(LANES) --dist loadfile
+	@$(PY) -m pytest -m "cluster$(if $(LONG),, and not long)" -rs -n $(LANES) --dist loadfile --no-loadscope-reorder
 
 check: lint ## style, types, import layers, Python 3.9 for the runtime, and the tests that take no time
 	@$(PY) -m pytest -m "not slow and not cluster" tests/unit tests/quality tests/scenarios tests/theory

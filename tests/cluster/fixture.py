@@ -29,15 +29,29 @@ FOLDER_VARIABLE = "VODA_TEST_CLUSTER"
 #: Set in each of several test processes that run side by side (pytest-xdist): they have a cluster each.
 _LANE_VARIABLE = "PYTEST_XDIST_WORKER"
 SHAPE = "3x2"
+#: By what a test stands on: whole lives of jobs, a cluster, an API server.
+_WEIGHTS = {"installed": 3, "cluster": 2, "control_plane": 1}
 #: For a test and the cluster that it may have to wait for.
 LIMIT_S = 600
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whichever test comes first has its cluster come up within its own time."""
+    """Whichever test comes first has its cluster come up within its own time; modules that take longest come first.
+
+    Where test processes run side by side, short ones at the end keep all of them busy.
+    """
+    longest: dict[str, int] = {}
     for item in items:
-        if item.get_closest_marker("cluster") and not item.get_closest_marker("timeout"):
-            item.add_marker(pytest.mark.timeout(LIMIT_S))
+        if item.get_closest_marker("cluster"):
+            weight = max((_WEIGHTS.get(name, 0) for name in getattr(item, "fixturenames", ())), default=0)
+            longest[_module(item)] = max(weight, longest.get(_module(item), 0))
+            if not item.get_closest_marker("timeout"):
+                item.add_marker(pytest.mark.timeout(LIMIT_S))
+    items.sort(key=lambda item: -longest.get(_module(item), 0))
+
+
+def _module(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0]
 
 
 def skip_where_it_cannot_run() -> None:
