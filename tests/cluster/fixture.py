@@ -84,12 +84,9 @@ def installed(cluster: Cluster) -> Iterator[Installation]:
         yield made
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def control_plane() -> Iterator[Cluster]:
-    """A control plane with Argo's definitions, without nodes and controller: objects stay as they are written.
-
-    For one module: where it stood by idle for the rest of a run, it would slow down what comes after.
-    """
+    """A control plane with Argo's definitions, without nodes and controller: objects stay as they are written."""
     with _ours("control-plane-of-tests") as made:
         made.up((), controller=False)
         yield made
