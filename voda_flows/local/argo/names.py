@@ -70,9 +70,19 @@ def go_json(value: Any) -> str:  # noqa: ANN401 - any JSON value
 
 
 def item_name(step: str, index: int, item: Any) -> str:  # noqa: ANN401 - an element of any JSON list
-    """The name of one child of a fan-out: ``worker(0:gpus:1,id:w0,node:n0)``."""
+    """The name of one child of a fan-out: ``worker(0:gpus:1,id:w0,node:n0)``; it has no parentheses of the item's."""
     if isinstance(item, Mapping):
-        shown = ",".join(f"{key}:{text(value)}" for key, value in sorted(item.items()))
+        shown = ",".join(sorted(f"{key}:{_printed(value)}" for key, value in item.items()))
+    elif isinstance(item, list):
+        shown = f"[{' '.join(map(_printed, item))}]"
     else:
-        shown = text(item)
-    return f"{step}({index}:{shown})"
+        shown = _printed(item)
+    return f"{step}({index}:{shown.replace('(', '').replace(')', '')})"
+
+
+def _printed(value: Any) -> str:  # noqa: ANN401 - any JSON value
+    """A value as Go prints an item: its JSON, of a string what is between the quotes."""
+    if isinstance(value, float) and value.is_integer():
+        return text(value)
+    plain = json.dumps(value, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
+    return plain[1:-1] if isinstance(value, str) else plain

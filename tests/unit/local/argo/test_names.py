@@ -52,11 +52,15 @@ def test_display_name_leaves_out_what_is_around(node: str, boundary: str | None,
         (True, "a(0:true)"),
         ({"node": "n0", "id": "w0"}, "a(0:id:w0,node:n0)"),
         ({"gpus": 1, "id": "w0"}, "a(0:gpus:1,id:w0)"),
-        (["x", 1], 'a(0:["x",1])'),
+        ({"a": 1, "a-b": 2}, "a(0:a-b:2,a:1)"),
+        (["x", 1], "a(0:[x 1])"),
+        ([["x", 1], {"k": "v"}], 'a(0:[["x",1] {"k":"v"}])'),
+        ("f(x) < 1", "a(0:fx < 1)"),
+        ('say "a"', 'a(0:say \\"a\\")'),
     ],
 )
 def test_item_is_shown_in_the_name(item: object, name: str) -> None:
-    """Keys in order, values as text."""
+    """As Go prints it: a list's elements between blanks, text without its quotes, no parentheses."""
     assert names.item_name("a", 0, item) == name
 
 
