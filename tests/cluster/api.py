@@ -161,7 +161,8 @@ class Api:
             for line in connection.getresponse():
                 event = json.loads(line)
                 if event.get("type") in {None, "ERROR"}:  # the version is too old, or the watch was refused
-                    raise RefusedError(http.client.GONE, f"GET https://{self._address}{asked}: {line[:500]!r}")
+                    code = int((event.get("object") or event).get("code") or http.client.GONE)
+                    raise RefusedError(code, f"GET https://{self._address}{asked}: {line[:500]!r}")
                 yield event["type"], event["object"]
         except (OSError, http.client.HTTPException, ValueError) as fault:  # the last: half a line
             raise ClusterError(f"GET https://{self._address}{asked}: expected it to go on, got {fault!r}") from fault

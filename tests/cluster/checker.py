@@ -8,6 +8,7 @@ scheduler only how a Workflow's nodes are read, not how GPUs are counted from th
 
 from __future__ import annotations
 
+import http.client
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,6 +21,7 @@ from voda_flows.control.jobs import find_jobs
 from voda_flows.control.pods import PodKey, gpus, key_of_pod
 from voda_flows.objects import POD_ENDED, WORKFLOW_ENDED, Object, owner_uids, phase_of
 from voda_flows.report.lives import lives
+from voda_flows.workflows.packed import nodes_of
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -78,12 +80,14 @@ class Workflow:
         phase: Its phase.
         promised: Places of workers of open segments that have not ended, by the answers of its gates.
         fraction: Part done as ``voda`` shows it, by job.
+        drivers: What drivers' nodes say of it, for whoever wants to know why.
     """
 
     name: str
     phase: str
     promised: tuple[Place, ...]
     fraction: Mapping[str, float]
+    drivers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,7 +181,8 @@ class _Play:
             self.ends.setdefault(now.name, []).append(now.phase)
         for job, fraction in before.fraction.items() if before else ():
             if now.fraction.get(job, 0.0) < fraction:
-                self.back.append(f"{now.name} {job}: {fraction:.4f} -> {now.fraction.get(job, 0.0):.4f}")
+                told = f" ({before.drivers} -> {now.drivers})" if before and now.drivers else ""
+                self.back.append(f"{now.name} {job}: {fraction:.4f} -> {now.fraction.get(job, 0.0):.4f}{told}")
 
     def _count(self, version: int) -> None:
         held: Counter[str] = Counter()
@@ -262,14 +267,36 @@ class Recorder:
                 for kind, body in self._api.events(f"{path}?watch=1", version, _WATCH_S):
                     version = body["metadata"]["resourceVersion"]
                     self._keep(body, known, is_gone=kind == "DELETED")
-            except RefusedError:
-                version = ""
-                with self._lock:
-                    self.gaps += 1
+            except RefusedError as refused:
+                if refused.status == http.client.GONE:
+                    version = self._catch_up(path, known, version)
                 self._over.wait(_AGAIN_S)
             except ClusterError:
                 self._over.wait(_AGAIN_S)
         self._list(path, known)
+
+    def _catch_up(self, path: str, known: set[str], seen: str) -> str:
+        """What was there at each version since; a server that has just started has watched none of them itself.
+
+        Returns:
+            The version that was seen last.
+        """
+        while not self._over.is_set():
+            try:
+                newest = int(self._api.get(f"{path}?limit=1")["metadata"]["resourceVersion"])
+                for version in range(int(seen) + 1, newest + 1):
+                    self._list(f"{path}?resourceVersion={version}&resourceVersionMatch=Exact", known)
+                    seen = str(version)
+                return seen
+            except RefusedError as refused:
+                if refused.status == http.client.GONE:  # nobody knows them any more
+                    with self._lock:
+                        self.gaps += 1
+                    return ""
+                self._over.wait(_AGAIN_S)
+            except ClusterError:
+                self._over.wait(_AGAIN_S)
+        return seen
 
     def _list(self, path: str, known: set[str]) -> str:
         """All that is there, and what of it is not there any more; the version of that."""
@@ -310,7 +337,15 @@ def summary(body: Object) -> Pod | Workflow:
         phase=phase_of(body),
         promised=tuple(_promised(body)),
         fraction={life.name: life.fraction for life in lives(body, ())} if body.get("status") else {},
+        drivers=tuple(_drivers(body)),
     )
+
+
+def _drivers(workflow: Object) -> Iterator[str]:
+    """Phase and progress of each driver's node, by the time of its start."""
+    found = [node for node in nodes_of(workflow).values() if node.get("templateName") == "driver"]
+    for node in sorted(found, key=lambda node: str(node.get("startedAt", ""))):
+        yield f"{node['id'].rpartition('-')[2]} {node.get('phase')} {node.get('progress')}"
 
 
 def _promised(workflow: Object) -> Iterator[Place]:

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from tests.cluster.checker import Change, Place, Pod, Verdict, Workflow, judge
+import re
+import time
+from collections.abc import Iterator
+from http import HTTPStatus
+
+import pytest
+
+from tests.cluster.api import RefusedError
+from tests.cluster.checker import PODS, Change, Place, Pod, Recorder, Verdict, Workflow, judge
 from voda_flows.control.pods import PodKey
+from voda_flows.objects import Object
 
 NODES = {"n0": 2, "n1": 1}
 
@@ -78,3 +87,48 @@ def test_what_ends_again_or_goes_back_is_found() -> None:
 
     assert found.back == ("voda/job train: 0.5000 -> 0.2500",)
     assert found.ends == {"voda/job": ("Failed", "Succeeded")}
+
+
+class Restarted:
+    """An API server that was started anew at version 5: it has watched nothing before, and still knows what was."""
+
+    def __init__(self, *, oldest: int = 0) -> None:
+        self.oldest = oldest
+        self.asked: set[str] = set()
+
+    def get(self, path: str) -> Object:
+        """What was there at a version: a pod came with version 3 and went with 4."""
+        found = re.search(r"resourceVersion=(\d+)&resourceVersionMatch=Exact", path)
+        version = int(found.group(1)) if found else 5
+        if version < self.oldest:
+            raise RefusedError(HTTPStatus.GONE, "compacted")
+        items = [body(3)] if version == 3 and path.startswith(PODS) else []
+        shown = version if found or path.partition("?")[0] in self.asked else 2
+        return {"metadata": {"resourceVersion": str(shown)}, "items": items}
+
+    def events(self, path: str, version: str, limit_s: float) -> Iterator[tuple[str, Object]]:
+        """None of before its start."""
+        self.asked.add(path.partition("?")[0])
+        if int(version) < 5:
+            raise RefusedError(HTTPStatus.GONE, f"{path}: too old")
+        time.sleep(min(limit_s, 0.05))
+        yield from ()
+
+
+def body(version: int) -> Object:
+    """A pod as the API server tells it."""
+    metadata = {"name": "w0", "namespace": "voda", "uid": "w0", "resourceVersion": str(version)}
+    return {"metadata": metadata, "spec": {"nodeName": "n0", "containers": [{"name": "main"}]}}
+
+
+@pytest.mark.parametrize(("oldest", "gaps"), [(0, 0), (4, 2)], ids=["it knows them", "they are forgotten"])
+def test_what_was_while_nobody_watched_is_asked_for(oldest: int, gaps: int) -> None:
+    """Version by version; only what the server itself has forgotten may have been missed."""
+    server = Restarted(oldest=oldest)
+    with Recorder(server) as record:  # type: ignore[arg-type]  # all that it uses
+        deadline_s = time.monotonic() + 10
+        while time.monotonic() < deadline_s and (record.gaps, len(record.changes())) not in ((0, 2), (2, 0)):
+            time.sleep(0.01)
+
+    seen = [(change.version, change.now is None) for change in record.changes() if change.uid == "w0"]
+    assert (record.gaps, seen) == (gaps, [] if gaps else [(3, False), (4, True)])
