@@ -6,7 +6,9 @@ and in all. A driver that was lost takes back what it did since its checkpoint, 
 done again meanwhile.
 
 On a cluster Argo reads N/M every few seconds, and counts a pod that succeeded as all done: where it has missed the last
-word, M stands for both, and only where the segment is known to have ended says how much it was.
+word, M stands for both. And N = M does not say where a driver began that came after one that failed. So a driver that
+ends by itself hands out ``N/M E``: N of M as it showed them last, and E as what it lowers both to. Where it was killed,
+N and M stay as they were; without either, only the end of its segment says how much it was.
 """
 
 from __future__ import annotations
@@ -15,6 +17,8 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from voda_flows.objects import Object
+from voda_flows.workflows.parameters import DRIVER_PROGRESS
+from voda_flows.workflows.tree import parameters
 
 UNITS_PER_EPOCH = 100
 _FAILED = ("Failed", "Error")
@@ -27,6 +31,17 @@ def counts(driver: Object) -> tuple[int, int]:
     if not (done.isdigit() and total.isdigit()) or (int(done), int(total)) == _UNSAID:
         return 0, 0
     return int(done), int(total)
+
+
+def last_word(driver: Object) -> tuple[int, int, int] | None:
+    """N, M and E that a driver handed out; None where it did not.
+
+    >>> last_word({"outputs": {"parameters": [{"name": "progress", "value": "474/2260 470"}]}})
+    (474, 2260, 470)
+    """
+    told, _, end = parameters(driver, "outputs").get(DRIVER_PROGRESS, "").partition(" ")
+    done, _, total = told.partition("/")
+    return (int(done), int(total), int(end)) if done.isdigit() and total.isdigit() and end.isdigit() else None
 
 
 def reached(
@@ -48,12 +63,13 @@ def reached(
     asked, nodes = round(epochs * UNITS_PER_EPOCH), list(drivers)
     best, begin_least, whole, is_known = 0, 0, 0, True
     for driver in nodes:
-        done, remained = counts(driver)
+        word = last_word(driver)
+        done, remained = word[:2] if word else counts(driver)
         begin, end = begin_least, ends.get(str(driver.get("id")))
-        if done == remained and end is not None:
+        if word is None and done == remained and end is not None:
             told = max(1, round(end * UNITS_PER_EPOCH) - begin_least)
             done = remained = told if done - told > len(nodes) else done  # nearer is each segment's rounding
-        if done < remained:  # not lowered: it says where it began
+        if word or done < remained:  # not lowered: it says where it began
             told = begin_least + remained
             is_near = abs(told - asked) <= len(nodes)  # each segment rounds
             whole = whole or (told if is_known and not is_near else asked or told)
@@ -61,5 +77,5 @@ def reached(
         best = max(best, begin + done)
         # Where the next one begins is not known then: at a checkpoint somewhere before.
         is_known = is_known and driver.get("phase") not in _FAILED
-        begin_least = begin if driver.get("phase") in _FAILED else begin + done
+        begin_least = begin if driver.get("phase") in _FAILED else begin + (word[2] if word else done)
     return best, max(best, whole or (asked if best else 0))

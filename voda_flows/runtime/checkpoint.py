@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 VERDICT = "verdict.json"
+RESIZE = "resize"
 END = "end.json"
 # What Argo calls a driver whose pod was deleted or whose node went: nobody's fault, so it counts against nobody.
 NODE_LOST = ("Error", "")
@@ -88,9 +89,9 @@ def judge(segment: Segment, earlier: Sequence[Verdict], retry_limit: int) -> Ver
     if segment.done or outcome == DONE:
         return Verdict("done", segment.step, False, f"training has ended; {where}")
     if segment.end is not None and outcome == STOPPED and (segment.step >= segment.end.step or segment.end.step <= 0):
-        return Verdict("resize", segment.step, False, f"stopped as asked; goes on from there: {where}")
+        return Verdict(RESIZE, segment.step, False, f"stopped as asked; goes on from there: {where}")
     if segment.end is None and segment.driver_status == SUCCEEDED:
-        return Verdict("resize", segment.step, False, f"stopped before it began; {where}")
+        return Verdict(RESIZE, segment.step, False, f"stopped before it began; {where}")
     reason = _reason(segment)
     progressed = segment.step > (earlier[-1].step if earlier else -1)
     node_lost = segment.end is None and segment.driver_status in NODE_LOST
@@ -119,7 +120,7 @@ def _failures_in_a_row(earlier: Sequence[Verdict]) -> int:
     for index in range(len(earlier) - 1, -1, -1):
         verdict = earlier[index]
         before = earlier[index - 1].step if index else -1
-        if verdict.step > before or verdict.state == "resize":
+        if verdict.step > before or verdict.state == RESIZE:
             break
         failures += verdict.failures
     return failures

@@ -5,7 +5,8 @@ from __future__ import annotations
 import signal
 from typing import TYPE_CHECKING, Any
 
-from voda_flows.runtime.driver_progress import Progress
+from voda_flows.runtime.checkpoint import RESIZE, read_verdicts
+from voda_flows.runtime.driver_progress import Places, Progress
 from voda_flows.runtime.segment_folder import DONE, FAILED, STOPPED, End
 
 if TYPE_CHECKING:
@@ -25,7 +26,11 @@ class Story:
     def __init__(self, environment: DriverEnvironment, board: Board) -> None:
         self._environment = environment
         self._board = board
-        self._progress = Progress(environment.progress_file, environment.epochs)
+        kept = environment.segment_folder / "progress.json"
+        places = Places(shown=environment.progress_file, kept=kept, output=environment.progress_output)
+        earlier = read_verdicts(environment.checkpoint_root, environment.segment)
+        went_on = all(verdict.state == RESIZE for verdict in earlier)
+        self._progress = Progress(places, environment.epochs, lowers=went_on)
         self._generation: int | None = None
         self._step = 0
         self._epoch = 0.0

@@ -68,6 +68,7 @@ class DriverEnvironment:
         stop_timeout_s: How long ranks may take to stop at a checkpoint, in seconds.
         stall_timeout_s: After how many seconds without a turn of its loop the driver is ended.
         progress_file: Where ``N/M`` goes, None for nowhere.
+        progress_output: Where what was shown of it at the end goes, None for nowhere.
     """
 
     job: str
@@ -88,6 +89,7 @@ class DriverEnvironment:
     stop_timeout_s: float
     stall_timeout_s: float
     progress_file: Path | None
+    progress_output: Path | None
 
     @property
     def segment_folder(self) -> Path:
@@ -122,6 +124,7 @@ def read_driver(environ: Mapping[str, str]) -> DriverEnvironment:
         BadEnvironment: Names the variable.
     """
     progress = environ.get("ARGO_PROGRESS_FILE", "")
+    output = dict(pair.split("=", 1) for pair in environ.get("VODA_OUTPUTS", "").split() if "=" in pair).get("progress")
     return DriverEnvironment(
         job=_text(environ, "VODA_JOB"),
         segment=_count(environ, "VODA_SEGMENT", None),
@@ -141,6 +144,7 @@ def read_driver(environ: Mapping[str, str]) -> DriverEnvironment:
         stop_timeout_s=_seconds(environ, "VODA_STOP_TIMEOUT", STOP_TIMEOUT_S),
         stall_timeout_s=_seconds(environ, "VODA_STALL_TIMEOUT", STALL_TIMEOUT_S),
         progress_file=Path(progress) if progress else None,
+        progress_output=Path(output) if output else None,
     )
 
 

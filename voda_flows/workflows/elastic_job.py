@@ -34,7 +34,13 @@ from hera.workflows import (
 from hera.workflows import models as m
 
 from voda_flows.workflows.described import described
-from voda_flows.workflows.parameters import JOB_ENTRYPOINT, JOB_TEMPLATE, PARAMETERS, POD_PARAMETERS
+from voda_flows.workflows.parameters import (
+    DRIVER_PROGRESS,
+    JOB_ENTRYPOINT,
+    JOB_TEMPLATE,
+    PARAMETERS,
+    POD_PARAMETERS,
+)
 from voda_flows.workflows.told import CHECKPOINT_OUTPUTS, DESCRIPTION, JOB_OUTPUTS, called, taken_from
 
 #: Ports on a pod's own address; the agent's readiness probe connects to it when its imports are done.
@@ -290,9 +296,11 @@ def _driver() -> Container:
     document = m.DownwardAPIVolumeFile(
         path="allocation", field_ref=m.ObjectFieldSelector(field_path="metadata.annotations['voda.dev/allocation']")
     )
+    progress = "/tmp/voda-progress"  # noqa: S108 -- in the pod's own file system
     return Container(
         name="driver",
         inputs=_inputs(*_DRIVER_INPUTS),
+        outputs=[Parameter(name=DRIVER_PROGRESS, value_from=m.ValueFrom(path=progress, default=""))],
         labels=_labels("driver"),
         annotations={"voda.dev/allocation": ""},
         service_account_name=_input("service-account"),
@@ -306,6 +314,7 @@ def _driver() -> Container:
             Env(name="VODA_CHECKPOINT_STEPS", value=_input("checkpoint-steps")),
             Env(name="VODA_LAUNCHER", value=_input("launcher")),
             Env(name="VODA_RESTART_LIMIT", value=_input("restart-limit")),
+            Env(name="VODA_OUTPUTS", value=f"{DRIVER_PROGRESS}={progress}"),
         ],
         volumes=[_claim(), _key(), DownwardAPIVolume(name="podinfo", items=[document], mount_path="/podinfo")],
         tolerations=_tolerations(),

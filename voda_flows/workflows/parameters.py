@@ -11,6 +11,8 @@ from dataclasses import dataclass
 #: Name of the WorkflowTemplate, and of the template in it that is one training job.
 JOB_TEMPLATE = "voda-elastic-job"
 JOB_ENTRYPOINT = "job"
+#: What a driver hands out: how far it was, as it showed it, and where it ended (``report/progress.py``).
+DRIVER_PROGRESS = "progress"
 #: Where drivers answer, on their pods' own addresses (docs/contracts.md, section 5).
 DRIVER_PORT = 7071
 

@@ -12,9 +12,10 @@ from voda_flows.objects import Object
 from voda_flows.report.progress import reached
 
 
-def driver(progress: str, phase: str = "Running") -> Object:
-    """A driver's node."""
-    return {"progress": progress, "phase": phase}
+def driver(progress: str, phase: str = "Running", word: str = "") -> Object:
+    """A driver's node, with its last word if it has said one."""
+    said = {"outputs": {"parameters": [{"name": "progress", "value": word}]}} if word else {}
+    return {"progress": progress, "phase": phase, **said}
 
 
 @pytest.mark.parametrize(
@@ -38,6 +39,13 @@ def driver(progress: str, phase: str = "Running") -> Object:
         ([driver("1/1", "Succeeded")], (1, 100)),
         ([driver("40/100", "Failed"), driver("1/1", "Succeeded"), driver("5/70")], (40, 100)),
         ([driver("46/46", "Succeeded"), driver("1/1", "Succeeded"), driver("0/54")], (47, 100)),
+        # What they handed out says it all: Argo missed a last word; one that began at 40 after a loss was stopped, or
+        # ended the job; one showed more than it kept.
+        ([driver("100/100", "Succeeded", "46/100 46")], (46, 100)),
+        ([driver("46/100", "Error"), driver("20/20", "Succeeded", "20/60 20")], (60, 100)),
+        ([driver("46/100", "Error"), driver("60/60", "Succeeded", "60/60 60")], (100, 100)),
+        ([driver("20/20", "Succeeded", "46/100 20"), driver("1/80")], (46, 100)),
+        ([driver("20/20", "Succeeded", "46/100 20"), driver("30/80")], (50, 100)),
     ],
 )
 def test_furthest_point_of_all_drivers_counts(drivers: list[Object], found: tuple[int, int]) -> None:
@@ -66,6 +74,71 @@ def test_nobody_knows_how_much_there_is() -> None:
     """Without a number of epochs what was done is all that there is, until a driver says more."""
     assert reached([driver("46/46", "Succeeded")], 0) == (46, 46)
     assert reached([driver("46/46", "Succeeded"), driver("1/54")], 0) == (47, 100)
+
+
+@dataclass
+class Told:
+    """As ``Story`` on a cluster, where nobody sees the volume, and Argo may miss what a driver writes last."""
+
+    whole: int
+    checkpoint: int = 0
+    went_on: bool = True
+    nodes: list[Object] = field(default_factory=list)
+    seen: list[float] = field(default_factory=list)
+
+    def show(self, progress: str, phase: str, word: str = "") -> None:
+        """The last driver's node is so now."""
+        self.nodes[-1] = {**driver(progress, phase, word), "id": str(len(self.nodes))}
+        done, total = reached(self.nodes, self.whole / 100)
+        self.seen.append(done / total if total else 0.0)
+
+    def segment(self, steps: int, back: int, end: str, *, is_missed: bool) -> None:
+        """A driver begins at the checkpoint, makes steps, loses some, and is stopped, is done, fails or is lost."""
+        remained = self.whole - self.checkpoint
+        self.nodes.append(driver("0/1", "Pending"))
+        for done in range(min(steps, remained - 1) + 1):
+            self.show(f"{done}/{remained}", "Running")
+        if end == "lost":
+            self.went_on = False
+            self.show(f"{done}/{remained}", "Error")
+            return
+        done = remained if end == "done" else done
+        kept = done if end == "done" else max(done - back, 0)
+        word = f"{done}/{remained} {kept}"
+        lowered = f"{done}/{max(done, 1)}" if self.went_on else f"{min(done, remained - 1)}/{remained}"
+        if not is_missed:
+            self.show(lowered, "Running")
+        shown = f"{done}/{remained}" if is_missed else lowered
+        whole = shown.partition("/")[2]
+        self.show(
+            f"{whole}/{whole}" if end == "stopped" else shown, "Succeeded" if end == "stopped" else "Failed", word
+        )
+        self.went_on = self.went_on and end == "stopped"
+        self.checkpoint += kept // 2 if end == "failed" else kept
+
+
+@given(
+    whole=st.integers(100, 400),
+    segments=st.lists(
+        st.tuples(
+            st.integers(0, 40),
+            st.integers(0, 20),
+            st.sampled_from(["stopped", "done", "failed", "lost"]),
+            st.booleans(),
+        ),
+        max_size=8,
+    ),
+)
+def test_progress_never_goes_backwards_by_what_drivers_hand_out(
+    whole: int, segments: list[tuple[int, int, str, bool]]
+) -> None:
+    """Without the volume, and before a checkpoint step has told anything."""
+    story = Told(whole)
+    for steps, back, end, is_missed in segments:
+        if story.checkpoint < whole - 1:
+            story.segment(steps, back, end, is_missed=is_missed)
+
+    assert story.seen == sorted(story.seen)
 
 
 @dataclass

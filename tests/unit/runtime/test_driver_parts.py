@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ import pytest
 from voda_flows.runtime.document import Allocation, Worker
 from voda_flows.runtime.driver_board import Board
 from voda_flows.runtime.driver_http import answer
-from voda_flows.runtime.driver_progress import Progress
+from voda_flows.runtime.driver_progress import Places, Progress
 from voda_flows.runtime.driver_resizes import Resize, Resizes, kind_of
 from voda_flows.runtime.driver_roster import DRAINING, GONE, READY, RUNNING, STARTING, Life, Roster
 from voda_flows.runtime.driver_story import Story
@@ -37,10 +39,16 @@ def _allocation(*names: str) -> Allocation:
     return Allocation(job="j", driver_uid="d", segment=0, generation=1, min_workers=1, workers=workers, stop=None)
 
 
+def bar(folder: Path, *, lowers: bool = True, clock: Callable[[], float] | None = None) -> Progress:
+    """Progress of ten epochs, written whenever it is told."""
+    places = Places(shown=folder / "progress", kept=folder / "kept", output=folder / "output")
+    return Progress(places, epochs=10, lowers=lowers, clock=clock or count(0, 10).__next__)
+
+
 def test_progress_counts_what_this_segment_had_before_it(tmp_path: Path) -> None:
     """M is what remained at its begin; a segment that ends lowers M to what it did, and N is less than M before."""
     path = tmp_path / "progress"
-    progress = Progress(path, epochs=10)
+    progress = bar(tmp_path)
     written = []
     progress.begin(4.0)
     written.append(path.read_text())
@@ -48,20 +56,69 @@ def test_progress_counts_what_this_segment_had_before_it(tmp_path: Path) -> None
     written.append(path.read_text())
     progress.reach(10.0)
     written.append(path.read_text())
-    progress.end(6.25)
+    progress.end(10.0)
     written.append(path.read_text())
 
-    assert written == ["0/600", "150/600", "599/600", "225/225"]
+    assert written == ["0/600", "150/600", "599/600", "600/600"]
+    assert (tmp_path / "output").read_text() == "600/600 600"
 
 
 def test_segment_that_ends_without_a_step_leaves_nothing_that_counts_as_done(tmp_path: Path) -> None:
     """Argo counts a pod that succeeds as full: what it says last must be next to nothing."""
-    path = tmp_path / "progress"
-    progress = Progress(path, epochs=10)
+    progress = bar(tmp_path)
     progress.begin(4.0)
     progress.end(4.0)
 
-    assert path.read_text() == "0/1"
+    assert (tmp_path / "progress").read_text() == "0/1"
+    assert (tmp_path / "output").read_text() == "0/600 0"
+
+
+def test_what_is_lost_and_done_again_takes_nothing_back(tmp_path: Path) -> None:
+    """The furthest that was shown stays; where the segment really ended is said beside it."""
+    progress = bar(tmp_path)
+    progress.begin(4.0)
+    progress.reach(5.5)
+    progress.reach(5.0)
+    seen = (tmp_path / "progress").read_text()
+    progress.end(5.25)
+
+    assert (seen, (tmp_path / "progress").read_text()) == ("150/600", "150/150")
+    assert (tmp_path / "output").read_text() == "150/600 125"
+
+
+def test_a_driver_in_the_place_of_a_lost_one_goes_on_from_what_that_has_shown(tmp_path: Path) -> None:
+    """To Argo they are one node: the second began at a checkpoint before, and shows no less."""
+    first = bar(tmp_path)
+    first.begin(4.0)
+    first.reach(5.5)
+    second = bar(tmp_path)
+    second.begin(5.0)
+    begun = (tmp_path / "progress").read_text()
+    second.reach(5.75)
+
+    assert (begun, (tmp_path / "progress").read_text()) == ("150/600", "175/600")
+
+
+def test_after_a_loss_nothing_is_lowered(tmp_path: Path) -> None:
+    """Where a segment began could not be told from it: the sum of those before is not where it was."""
+    progress = bar(tmp_path, lowers=False)
+    progress.begin(4.0)
+    progress.reach(5.5)
+    progress.end(5.5)
+
+    assert (tmp_path / "progress").read_text() == "150/600"
+    assert (tmp_path / "output").read_text() == "150/600 150"
+
+
+def test_what_nobody_could_have_read_is_not_written(tmp_path: Path) -> None:
+    """Argo reads every few seconds: between two looks the volume is left alone."""
+    now = [0.0]
+    progress = bar(tmp_path, clock=lambda: now[0])
+    progress.begin(0.0)
+    for now[0], epoch in ((0.5, 0.1), (1.5, 0.2), (1.9, 0.3)):
+        progress.reach(epoch)
+
+    assert (tmp_path / "progress").read_text() == "20/1000"
 
 
 def test_a_stop_within_an_epoch_takes_nothing_back(tmp_path: Path) -> None:
@@ -83,10 +140,10 @@ def test_a_stop_within_an_epoch_takes_nothing_back(tmp_path: Path) -> None:
 
 def test_progress_of_nothing_is_not_written(tmp_path: Path) -> None:
     """Argo refuses 0/0; before training begins there is nothing to say."""
-    progress = Progress(tmp_path / "progress", epochs=2)
+    progress = bar(tmp_path)
     progress.reach(1.0)
-    progress.begin(2.0)
-    progress.end(2.0)
+    progress.begin(10.0)
+    progress.end(10.0)
 
     assert not (tmp_path / "progress").exists()
 

@@ -5,6 +5,7 @@ The shipped template on the pure engine; drivers write their progress file with 
 
 from __future__ import annotations
 
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from tests.unit.local.argo.builders import START, Bench
 from voda_flows.local.up import shipped_templates
 from voda_flows.objects import format_time
 from voda_flows.report.lives import lives
-from voda_flows.runtime.driver_progress import Progress
+from voda_flows.runtime.driver_progress import Places, Progress
 from voda_flows.wire import gate_workers_text
 
 EPOCHS = 2
@@ -67,7 +68,9 @@ class Life:
         self.answer(f"{self.segment}[0].gate", grant="given", workers=WORKERS)
         train = f"{self.segment}[1].train"
         file = self.folder / f"progress-{len(self.seen)}"
-        progress = Progress(file, EPOCHS)
+        output = file.with_suffix(".output")
+        places = Places(shown=file, kept=file.with_suffix(".kept"), output=output)
+        progress = Progress(places, EPOCHS, clock=count(0, 10).__next__)
         for node in self.pods(train):
             self.bench.run(node)
         self.look()
@@ -84,7 +87,10 @@ class Life:
         progress.end(end)
         self.say(train, file)
         for node in self.pods(train):
-            self.bench.end(node)
+            if node.endswith("driver"):
+                self.bench.end(node, progress=output.read_text())
+            else:
+                self.bench.end(node)
             self.look()
         self.answer(f"{grow}[0].gate", workers="[]", more="no")
         self.bench.end(f"{train}[1].checkpoint(0)", state=state)
