@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -41,8 +42,17 @@ def ends(quick: bool) -> Iterator[Row]:
             took_s = [_one_end(made, f"ends-{said.split()[1]}-{number}", deed) for number in range(times)]
             yield at_most(f"ends: {said} until its 2 GPUs are free, longest of {times}", max(took_s), FREE_S, "s")
         space = ("delete", "namespace", NAMESPACE, "--wait=false")
-        took = _one_end(made, "ends-namespace", lambda _name: kubectl(made, *space))
+        asked_s: list[float] = []
+
+        def delete(name: str) -> None:
+            began_s = time.monotonic()
+            kubectl(made, *space)
+            made.until(lambda: any("deletionTimestamp" in pod["metadata"] for pod in made.pods(name)))
+            asked_s.append(time.monotonic() - began_s)
+
+        took = _one_end(made, "ends-namespace", delete)
         yield at_most("ends: kubectl delete namespace until its job's 2 GPUs are free", took, FREE_S, "s")
+        yield information("ends: of which Kubernetes waits before it asks the pods to go", f"{asked_s[0]:.1f} s")
         uninstall(made)
         install(made.cluster, made.settings).store.close()
 
