@@ -306,6 +306,7 @@ def main(arguments: list[str] | None = None) -> int:
     """
     parser = argparse.ArgumentParser(prog="voda_flows.control.scheduler", description="Voda's scheduler.")
     parser.add_argument("--for", dest="life", default="55m", help="how long to live, e.g. 55m (default)")
+    parser.add_argument("--since", type=float, help="since when, in seconds since 1970 (default now); over is over")
     parser.add_argument("--once", action="store_true", help="one round")
     options = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
@@ -315,7 +316,11 @@ def main(arguments: list[str] | None = None) -> int:
     pod_uid = os.environ.get("VODA_POD_UID")
     identity = POD + pod_uid if pod_uid else f"process/{socket.gethostname()}/{os.getpid()}"
     try:
-        life_s = 0.0 if options.once else end_before_tick(time.time(), lifetime_s(options.life))
+        since_s = time.time() if options.since is None else options.since
+        life_s = since_s + end_before_tick(since_s, lifetime_s(options.life)) - time.time()
+        if life_s <= 0 and not options.once:
+            log.info("scheduler=ended why='its time was over when it began: the next run has its turn'")
+            return 0
         place = Place(
             namespace=scheduler_namespace(),
             identity=identity,

@@ -24,7 +24,8 @@ def scheduler_cron(settings: Settings) -> CronWorkflow:
         name="scheduler",
         image=settings.image,
         command=["python", "-m", "voda_flows.control.scheduler"],
-        args=["--for", LIFETIME],
+        # A pod that is started anew has what is left: its Workflow's deadline would end it in the middle of its work.
+        args=["--for", LIFETIME, "--since", "{{workflow.creationTimestamp.s}}"],
         env=[
             Env(name="VODA_SCHEDULER_NAMESPACE", value=settings.namespace),
             FieldEnv(name="VODA_POD_UID", field_path="metadata.uid"),

@@ -70,6 +70,14 @@ def test_it_acts_and_ends_when_told_to(world: World) -> None:
     assert world.store.get("Lease", "voda", NAME)["spec"]["holderIdentity"] == ""
 
 
+def test_a_pod_that_is_started_anew_has_what_is_left_of_its_runs_time(world: World) -> None:
+    """Nothing, where that is over: the Lease is left to the next run."""
+    with running(world, "--for", "1h", "--since", str(time.time() - 3600)) as process:
+        process.communicate(timeout=PATIENCE_S)
+
+    assert (process.returncode, world.store.list("Lease")) == (0, [])
+
+
 def test_it_ends_when_its_time_is_over(world: World) -> None:
     """A run makes way for the cron's next."""
     with running(world, "--for", "1s") as process:
