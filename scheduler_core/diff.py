@@ -72,8 +72,7 @@ def _without_claims(job: Job, wanted: Wish, observation: Observation, params: Pa
         return [Release(job_id=job.id, segment=job.segment)]
     if job.phase in (JobPhase.QUEUED, JobPhase.ENDED):
         return []
-    is_open = frozenset(node.name for node in observation.cluster.nodes if node.schedulable)
-    return document_step(job, wanted, observation.now_s, params.start_limit_s, is_open)
+    return document_step(job, wanted, observation.now_s, params.start_limit_s)
 
 
 def _claims(

@@ -7,7 +7,7 @@ is dropped at once, because a generation with a dead worker might never be ackno
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 
 from scheduler_core.converging.workers import Wish, chosen_to_go, live_workers, publish, published_workers, stop
 from scheduler_core.model.job import Job, JobPhase, Worker, WorkerPhase
@@ -24,9 +24,7 @@ LEAVE_LIMIT_S = 30.0
 PLACE_LIMIT_S = 10.0
 
 
-def document_step(
-    job: Job, wanted: Wish, now_s: float, start_limit_s: float, open_nodes: Collection[str]
-) -> list[Action]:
+def document_step(job: Job, wanted: Wish, now_s: float, start_limit_s: float) -> list[Action]:
     """The next step of a job whose gate was answered.
 
     Args:
@@ -34,24 +32,19 @@ def document_step(
         wanted: Its workers against its target.
         now_s: The moment of the observation.
         start_limit_s: How long a granted worker may take to become ready.
-        open_nodes: Names of the nodes that take new pods.
     """
     # A frozen agent hears no goodbye, and would keep its GPUs for as long as its job goes on without it.
     stuck = [worker for worker in job.workers if worker.left_s and now_s - worker.left_s >= LEAVE_LIMIT_S]
     evictions = _evictions(job, stuck, f"done with by its driver {LEAVE_LIMIT_S:.0f} s ago, and still there")
-    homeless = _homeless(job, now_s, open_nodes)
+    homeless = _homeless(job, now_s)
     if homeless:
         return evictions + _evictions(job, homeless, "its node was closed or lost before it took the pod")
     return evictions + _live_step(job, wanted, now_s, start_limit_s)
 
 
-def _homeless(job: Job, now_s: float, open_nodes: Collection[str]) -> list[Worker]:
+def _homeless(job: Job, now_s: float) -> list[Worker]:
     """Workers whose pods wait for a node that takes none."""
-    return [
-        worker
-        for worker in live_workers(job)
-        if worker.unplaced_s and now_s - worker.unplaced_s >= PLACE_LIMIT_S and worker.node not in open_nodes
-    ]
+    return [worker for worker in live_workers(job) if worker.unplaced_s and now_s - worker.unplaced_s >= PLACE_LIMIT_S]
 
 
 def _live_step(job: Job, wanted: Wish, now_s: float, start_limit_s: float) -> list[Action]:

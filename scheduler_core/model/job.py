@@ -64,7 +64,8 @@ class Worker:
         done_s: When it ended well (its driver said goodbye, or it was drained), 0 where it did not.
         left_s: Since when its driver has done with it (gone or given up) though its pod is there and was not told to
             go; 0 where that is not so.
-        unplaced_s: Since when its pod is there and no machine has taken it; 0 where that is not so.
+        unplaced_s: Since when its pod is there, no machine has taken it and its node takes none; 0 where that is not
+            so.
     """
 
     id: str

@@ -195,12 +195,17 @@ class StoreEnforcer:
         gone, without end. So it no longer sees it, and what the pod handed out counts as read: then a node is over.
         """
         why = pods.why_pending(pod) if pod else ""
-        if pod is not None:
-            self._patch(pod, {"metadata": {"labels": {COMPLETED_LABEL: "true"}}})
         ended = _ended("Error", self._now()) | {"message": f"{reason}: {why}" if why else reason}
         if _IS_READ in nodes_of(self._observer.current(view.workflow)).get(node, {}):
             ended[_IS_READ] = True
-        self._patch_node(view, node, ended)
+        if pod is not None:
+            self._patch(pod, _seen_by_argo(False))
+        try:
+            self._patch_node(view, node, ended)
+        except Conflict:  # it may be well by the time that this is tried again
+            if pod is not None:
+                self._patch(pod, _seen_by_argo(True))
+            raise
 
     def _delete_pod(self, pod: Object) -> None:
         metadata = self._observer.current(pod)["metadata"]
@@ -276,6 +281,11 @@ def _dropped(view: JobView, kept: Collection[str]) -> list[str]:
     training = {worker.id for worker in (view.job.workers if view.job else ()) if worker.phase is WorkerPhase.READY}
     gone = (published & training) - set(kept)
     return [row.node for row in view.nodes.workers if row.worker.id in gone and not row.node_ended]
+
+
+def _seen_by_argo(is_seen: bool) -> Object:
+    """The patch of a pod that Argo's controller, which watches those that are not completed, is to see or not."""
+    return {"metadata": {"labels": {COMPLETED_LABEL: "false" if is_seen else "true"}}}
 
 
 def _ended(phase: str, at: str) -> Object:

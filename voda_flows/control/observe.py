@@ -59,6 +59,7 @@ class StoreObserver:
         self._parsed: dict[str, tuple[str, list[JobNodes]]] = {}
         self._views: dict[str, JobView] = {}
         self._sightings = Sightings()
+        self._open: frozenset[str] = frozenset()
 
     @property
     def views(self) -> Mapping[str, JobView]:
@@ -74,9 +75,11 @@ class StoreObserver:
         views = [pods_of(nodes, workflow, pods_by_key) for workflow, nodes in found]
         self._forget({pods.uid(workflow) for workflow in workflows})
         nodes, levels = self._all("Node"), self._settings.topology_levels
+        empty = cluster_of(nodes, OtherGpus(), levels)
+        self._open = frozenset(node.name for node in empty.nodes if node.schedulable)
         limits = Limits(
             settings=self._settings,
-            gpus_by_type=gpus_by_type(cluster_of(nodes, OtherGpus(), levels)),
+            gpus_by_type=gpus_by_type(empty),
             claim_fault=lambda namespace, name: self._claim_fault(namespace, name, len(nodes)),
         )
         said = self._reports.pull(_asked_drivers(views))
@@ -166,7 +169,9 @@ class StoreObserver:
                     done_s=worker.done_s and seen.since_s((*segment, worker.id, "done"), worker.done_s, now_s),
                     # No stamp says since when: since this process first saw it.
                     left_s=worker.left_s and seen.since_s((*segment, worker.id, "left"), math.inf, now_s),
-                    unplaced_s=worker.unplaced_s and seen.since_s((*segment, worker.id, "unplaced"), math.inf, now_s),
+                    unplaced_s=seen.since_s((*segment, worker.id, "unplaced"), math.inf, now_s)
+                    if worker.unplaced_s and worker.node not in self._open
+                    else 0.0,
                 )
                 for worker in job.workers
             ),

@@ -13,6 +13,7 @@ N and M stay as they were; without either, only the end of its segment says how 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
@@ -22,15 +23,17 @@ from voda_flows.workflows.tree import parameters
 
 UNITS_PER_EPOCH = 100
 _FAILED = ("Failed", "Error")
+# Pods write these: no more digits than a job could have.
+_COUNTS = re.compile(r"([0-9]{1,12})/([0-9]{1,12})")
+_WORD = re.compile(rf"{_COUNTS.pattern} ([0-9]{{1,12}})")
 _UNSAID = (0, 1)  # what Argo counts for a pod that has said nothing yet
 
 
 def counts(driver: Object) -> tuple[int, int]:
     """N and M of one driver, (0, 0) before it said so; one that ended without a step counts as one hundredth."""
-    done, _, total = str(driver.get("progress", "")).partition("/")
-    if not (done.isdigit() and total.isdigit()) or (int(done), int(total)) == _UNSAID:
-        return 0, 0
-    return int(done), int(total)
+    found = _COUNTS.fullmatch(str(driver.get("progress", "")))
+    done, total = map(int, found.groups()) if found else _UNSAID
+    return (0, 0) if (done, total) == _UNSAID else (done, total)
 
 
 def last_word(driver: Object) -> tuple[int, int, int] | None:
@@ -39,9 +42,9 @@ def last_word(driver: Object) -> tuple[int, int, int] | None:
     >>> last_word({"outputs": {"parameters": [{"name": "progress", "value": "474/2260 470"}]}})
     (474, 2260, 470)
     """
-    told, _, end = parameters(driver, "outputs").get(DRIVER_PROGRESS, "").partition(" ")
-    done, _, total = told.partition("/")
-    return (int(done), int(total), int(end)) if done.isdigit() and total.isdigit() and end.isdigit() else None
+    found = _WORD.fullmatch(parameters(driver, "outputs").get(DRIVER_PROGRESS, ""))
+    done, total, end = map(int, found.groups()) if found else (1, 0, 0)
+    return (done, total, end) if max(done, end) <= total else None
 
 
 def reached(

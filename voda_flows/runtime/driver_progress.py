@@ -16,10 +16,13 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from voda_flows.runtime.log import open_log
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+LOG = open_log("driver")
 UNITS_PER_EPOCH = 100
 #: Argo reads the file every two or three seconds.
 PERIOD_S = 1.0
@@ -61,6 +64,7 @@ class Progress:
         self._furthest = 0.0
         self._next_s = 0.0
         self._written = ""
+        self._has_warned = False
 
     def begin(self, epoch: float) -> None:
         """Training of this segment begins with so many epochs done."""
@@ -84,7 +88,7 @@ class Progress:
         whole = self._units(self._epochs)
         furthest = min(self._units(self._furthest), whole if epoch >= self._epochs else max(whole - 1, 0))
         if self._places.output is not None:
-            self._places.output.write_text(f"{furthest}/{whole} {self._units(epoch)}", encoding="utf-8")
+            self._replace(self._places.output, f"{furthest}/{whole} {self._units(epoch)}")
         if self._lowers:  # 0/600 left as it is would count as all done once the pod has succeeded
             self._write(f"{furthest}/{max(furthest, 1)}")
         else:
@@ -98,7 +102,7 @@ class Progress:
         if self._places.shown is None or whole == 0:
             return  # Argo refuses 0/0
         if self._places.kept.parent.is_dir():
-            _replace(self._places.kept, json.dumps({"begin": self._begin, "furthest": self._furthest}))
+            self._replace(self._places.kept, json.dumps({"begin": self._begin, "furthest": self._furthest}))
         self._write(f"{min(self._units(self._furthest), max(whole - 1, 0))}/{whole}")
 
     def _units(self, epoch: float) -> int:
@@ -107,8 +111,19 @@ class Progress:
 
     def _write(self, text: str) -> None:
         if self._places.shown is not None and text != self._written:
-            _replace(self._places.shown, text)
+            self._replace(self._places.shown, text)
             self._written = text
+
+    def _replace(self, path: Path, text: str) -> None:
+        """Write a file; one that cannot be written (a full volume) is no reason to end the training."""
+        beside = path.with_name(path.name + ".new")
+        try:
+            beside.write_text(text, encoding="utf-8")
+            beside.replace(path)
+        except OSError as fault:
+            if not self._has_warned:
+                LOG.warning("progress is not written: %s", fault)
+            self._has_warned = True
 
 
 def _kept(path: Path) -> tuple[float, float] | None:
@@ -118,9 +133,3 @@ def _kept(path: Path) -> tuple[float, float] | None:
         return float(body["begin"]), float(body["furthest"])
     except (OSError, ValueError, TypeError, KeyError):
         return None
-
-
-def _replace(path: Path, text: str) -> None:
-    beside = path.with_name(path.name + ".new")
-    beside.write_text(text, encoding="utf-8")
-    beside.replace(path)

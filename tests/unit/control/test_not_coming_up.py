@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from scheduler_core.converging.document import PLACE_LIMIT_S
+from scheduler_core.errors import Conflict
 from scheduler_core.model.job import JobPhase
 from scheduler_core.model.plan import Abandon, Announce, Evict, Grant, Release
 from tests.unit.control.world import World
@@ -108,6 +109,42 @@ def test_pods_for_a_node_that_was_closed_meanwhile_go_soon(world: Patient) -> No
 
     assert early == []
     assert [type(action) for action in late] == [Evict, Evict]
+
+
+def test_argo_looks_away_before_a_node_is_ended_and_again_where_it_could_not_be(world: Patient) -> None:
+    """Between two writes it would make the pod anew; a pod that stays is Argo's to see."""
+    written: list[tuple[str, str]] = []
+
+    def note(kind: str, *words: str, **guards: str) -> Object:
+        written.append((kind, str(words[2])))
+        if kind == "Workflow" and is_refused:
+            raise Conflict("it changed meanwhile")
+        return patch(kind, *words, **guards)
+
+    patch, world.store.merge_patch = world.store.merge_patch, note  # type: ignore[method-assign,assignment]
+    job_id, is_refused = world.view("train").id, True
+    with pytest.raises(Conflict):
+        world.enforcer.enforce(Evict(job_id=job_id, segment=0, worker_id="w1", reason="late"))
+    refused, is_refused = [*written], False
+    written.clear()
+    world.enforcer.enforce(Evict(job_id=world.view("train").id, segment=0, worker_id="w1", reason="late"))
+
+    assert [kind for kind, _ in refused] == ["Pod", "Workflow", "Pod"]
+    assert (COMPLETED_LABEL in refused[0][1], "'false'" in refused[2][1]) == (True, True)
+    assert [kind for kind, _ in written] == ["Pod", "Workflow"]
+    assert "'true'" in written[0][1]
+
+
+def test_a_node_that_is_closed_for_a_moment_costs_no_pod(world: Patient) -> None:
+    """However long its pods have waited there: the limit counts from when the node takes none."""
+    world.observer.observe()
+    world.late_s = 2 * PLACE_LIMIT_S
+    world.store.merge_patch("Node", "", "n0", {"spec": {"unschedulable": True}})
+    closed = world.cycle()
+    world.store.merge_patch("Node", "", "n0", {"spec": {"unschedulable": None}})
+    world.late_s = 3 * PLACE_LIMIT_S + 1
+
+    assert (closed, world.cycle()) == ([], [])
 
 
 def test_what_pods_say_is_told(world: Patient) -> None:

@@ -153,17 +153,15 @@ def test_below_its_minimum_after_the_limit_it_goes_back_to_a_gate() -> None:
 def test_a_pod_for_a_node_that_was_lost_meanwhile_is_not_waited_for() -> None:
     """Nobody takes it there; where the node is open, or the pod is on its machine, it is given its time."""
     waiting = [replace(one, unplaced_s=NOW_S) for one in workers("n0", phase=WorkerPhase.PENDING)]
-    lost = Cluster(nodes=(Node(name="n0", gpus=2, schedulable=False), Node(name="n1", gpus=2)))
     evicted = Evict(job_id="a", segment=0, worker_id="w0", reason="its node was closed or lost before it took the pod")
 
-    def steps(members: Iterable[Worker], found: Cluster, after_s: float) -> tuple[Action, ...]:
+    def steps(members: Iterable[Worker], after_s: float) -> tuple[Action, ...]:
         job = starting(*members)
-        return planned(at(NOW_S + after_s, seen(found, job)), aimed({"a": {"n0": 1}}, job))
+        return planned(at(NOW_S + after_s, seen(cluster(2, 2), job)), aimed({"a": {"n0": 1}}, job))
 
-    assert steps(waiting, lost, PLACE_LIMIT_S) == (evicted,)
-    assert steps(waiting, lost, PLACE_LIMIT_S - 0.1) == ()
-    assert steps(waiting, cluster(2, 2), PLACE_LIMIT_S) == ()
-    assert steps(workers("n0", phase=WorkerPhase.PENDING), lost, PLACE_LIMIT_S) == ()
+    assert steps(waiting, PLACE_LIMIT_S) == (evicted,)
+    assert steps(waiting, PLACE_LIMIT_S - 0.1) == ()
+    assert steps(workers("n0", phase=WorkerPhase.PENDING), PLACE_LIMIT_S) == ()
 
 
 def test_workers_do_not_hold_gpus_for_a_driver_that_does_not_come() -> None:

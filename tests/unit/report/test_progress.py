@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voda_flows.objects import Object
-from voda_flows.report.progress import reached
+from voda_flows.report.progress import last_word, reached
 
 
 def driver(progress: str, phase: str = "Running", word: str = "") -> Object:
@@ -51,6 +51,13 @@ def driver(progress: str, phase: str = "Running", word: str = "") -> Object:
 def test_furthest_point_of_all_drivers_counts(drivers: list[Object], found: tuple[int, int]) -> None:
     """Of one epoch; a driver that was lost keeps what it had shown, and what is done again is not added to it."""
     assert reached(drivers, 1) == found
+
+
+@pytest.mark.parametrize("word", ["²/9 1", "9" * 5000 + "/9 1", "5/4 1", "1/4 5", "1/4", "-1/4 1", "1/4 1\n"])
+def test_what_a_pod_hands_out_beyond_reason_counts_as_nothing(word: str) -> None:
+    """It is the job's owner who writes it: nobody else's list may break for it."""
+    assert last_word(driver("1/4", "Succeeded", word)) is None
+    assert reached([driver("²/4", "Succeeded", word)], 1) == (0, 0)
 
 
 def test_argo_counts_a_driver_that_succeeded_as_all_done() -> None:

@@ -110,6 +110,16 @@ def test_after_a_loss_nothing_is_lowered(tmp_path: Path) -> None:
     assert (tmp_path / "output").read_text() == "150/600 150"
 
 
+def test_a_volume_that_takes_nothing_ends_no_training(tmp_path: Path) -> None:
+    """Progress is for people to look at: it goes on where it can."""
+    (tmp_path / "kept.new").mkdir()
+    progress = bar(tmp_path)
+    progress.begin(4.0)
+    progress.reach(5.5)
+
+    assert (tmp_path / "progress").read_text() == "150/600"
+
+
 def test_what_nobody_could_have_read_is_not_written(tmp_path: Path) -> None:
     """Argo reads every few seconds: between two looks the volume is left alone."""
     now = [0.0]
