@@ -203,8 +203,9 @@ class Lease:
             "leaseTransitions": self.epoch,
             "renewTime": format_time(datetime.now(UTC)),
         }
-        version = lease["metadata"]["resourceVersion"]
+        version, sent_s = lease["metadata"]["resourceVersion"], self.clock()
         self._note(self.store.merge_patch("Lease", self.namespace, NAME, {"spec": spec}, resource_version=version))
+        self._since_s = sent_s  # others count from when the server wrote it, which may be long before it answers
 
 
 def _new_lease(namespace: str) -> Object:

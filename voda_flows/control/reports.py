@@ -9,6 +9,7 @@ import functools
 import http.client
 import io
 import json
+import math
 import socket
 import time
 from collections.abc import Mapping
@@ -174,4 +175,7 @@ class _Timed(io.RawIOBase):
 
 
 def _number(value: object) -> float:
-    return float(value) if isinstance(value, (int, float)) else 0.0
+    number = float(value) if isinstance(value, (int, float)) else 0.0
+    if not math.isfinite(number):
+        raise ValueError(f"expected a number, got {number}")
+    return number

@@ -105,7 +105,9 @@ class Api:
         except Gone:
             return self._pages(asked, query, 0)
 
-    def ask(self, resource: Resource, key: Key, path: str, query: Mapping[str, str]) -> Answer:
+    def ask(
+        self, resource: Resource, key: Key, path: str, query: Mapping[str, str], *, is_text: bool = False
+    ) -> Answer:
         """What the server says at a path beside or below an object's, such as a pod's log.
 
         Args:
@@ -113,13 +115,14 @@ class Api:
             key: The object; of a list, the name is empty.
             path: The whole path.
             query: Parameters.
+            is_text: Whether the answer is no JSON.
 
         Raises:
             NotFound: There is nothing.
             Forbidden: One may not see it.
         """
         asked = Asked(verb="get" if key.name else "list", resource=resource, key=key)
-        return self._read(Request(path=path, query=query), asked, self._attempts(asked), is_text=True)
+        return self._read(Request(path=path, query=query), asked, self._attempts(asked), is_text=is_text)
 
     def ask_once(self, path: str, limit_s: float, bound: Bound | None = None) -> Answer:
         """The answer at a path, whatever it is, in one try; it is lost after so many seconds of silence.

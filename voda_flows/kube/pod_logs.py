@@ -115,7 +115,8 @@ class WholeLog:
     def read(self, *, last: bool) -> list[Line]:  # noqa: ARG002 - it is as it is now
         """See ``PodLog.read``."""
         try:
-            answer = self._api.ask(_LOG, self._place.key, self._place.path, self._place.query(**self._lines))
+            query = self._place.query(**self._lines)
+            answer = self._api.ask(_LOG, self._place.key, self._place.path, query, is_text=True)
         except (InvalidValue, NotFound):  # its container is not started; or it was deleted just now
             return []
         except Forbidden:

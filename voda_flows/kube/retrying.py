@@ -1,9 +1,10 @@
 """The one place where requests are repeated: how often, how soon, and for how long.
 
 The first repetition comes soon, as most faults are over at once (a connection that the server had closed, a proxy's
-hiccup); then the pauses double. A server that names a time (``Retry-After``) is obeyed. A call ends, with all its tries
-and looks, nine seconds after it began: the scheduler renews its Lease of fifteen seconds before a call where it is five
-seconds old (``control/held.py``), so a holder who gets no answer finds out before anybody may take its place.
+hiccup); then the pauses double. A server that names a time (``Retry-After``) is obeyed. A call that gets no answer
+ends, with all its tries and looks, nine seconds after it began: the scheduler renews its Lease of fifteen seconds
+before an action where it is five seconds old (``control/held.py``), so a holder who gets no answer finds out before
+anybody may take its place. An answer that has begun may take its time, as long as it goes on: lists are long.
 """
 
 from __future__ import annotations
@@ -79,8 +80,9 @@ class Attempts:
         return left_s
 
     def _over(self) -> Unreachable:
+        limit_s = self.patience.limit_s + self.patience.last_s
         return Unreachable(
-            f"{self.what}: expected an answer of {self.server} within {self.patience.limit_s:g} s, got {self._fault}"
+            f"{self.what}: expected an answer of {self.server} within {limit_s:g} s, got {self._fault}"
             f" ({self._tries} tries); see whether the API server is up and reachable, then repeat"
         )
 

@@ -64,6 +64,8 @@ class MetricsMeter:
             return self._unknown(f"the cluster's metrics-server does not answer ({said(answer)})", _AGAIN_S)
         if answer.status != HTTPStatus.OK:
             return self._refused(answer)
+        if not answer.is_document():
+            return self._unknown("something else answers in the place of the cluster's metrics-server", _AGAIN_S)
         self.remark = ""
         return MetricsReading(by_pod={_place(body): _used(body) for body in answer.document().get("items") or ()})
 

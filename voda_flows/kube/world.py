@@ -126,7 +126,7 @@ class KubeWorld:
             if said not in self._remarks:
                 self._remarks.append(said)
         if answer.status == HTTPStatus.NOT_FOUND:
-            self._forget_drivers()  # it is gone; another pod may have its address by now
+            self._forget_driver(address)  # it is gone; another pod may have its address by now
         if answer.status != HTTPStatus.OK:
             raise OSError(f"{key}: {answer.status}")
         return answer.body
@@ -203,10 +203,10 @@ class KubeWorld:
                     for pod in self._driver_pods()
                     if (pod.get("status") or {}).get("podIP") and phase_of(pod) not in POD_ENDED
                 }
-        try:
-            return self._drivers[address]
-        except KeyError as unknown:
-            raise OSError(f"no driver has the address {address}") from unknown
+            found = self._drivers.get(address)
+        if found is None:
+            raise OSError(f"no driver has the address {address}")
+        return found
 
     def _driver_pods(self) -> list[Object]:
         labels = {"voda.dev/role": "driver"}
@@ -217,9 +217,9 @@ class KubeWorld:
         except VodaError as wrong:
             raise OSError(str(wrong)) from wrong
 
-    def _forget_drivers(self) -> None:
+    def _forget_driver(self, address: str) -> None:
         with self._looking:
-            self._drivers = {}
+            self._drivers.pop(address, None)
 
 
 def _server_s(headers: Mapping[str, str]) -> float:

@@ -102,6 +102,7 @@ def test_a_driver_says_where_it_is(driver: Driver) -> None:
         {"driver_uid": "another", "generation": 9},
         pytest.param("[" * 100_000, id="nested beyond reading"),
         pytest.param('{"driver_uid": "d", "step": 1e999}', id="a number beyond all"),
+        pytest.param('{"driver_uid": "d", "samples_per_s": Infinity}', id="no number"),
         pytest.param('{"driver_uid": "d"' + " " * 2**20 + "}", id="too long"),
     ],
 )

@@ -217,6 +217,16 @@ def test_without_a_metrics_server_that_is_said_and_nothing_known() -> None:
     assert len(transport.asked) == 1
 
 
+def test_a_page_in_the_place_of_the_metrics_server_is_no_reading() -> None:
+    """What stands before an API server may answer for it."""
+    transport = FakeTransport()
+    transport.on("GET /apis/metrics.k8s.io/v1beta1/pods", Answer(status=200, body=b"<html>please log in</html>"))
+    meter = MetricsMeter(api_of(transport), "")
+
+    assert meter.read().of([pod("a", 1)]) == Used()
+    assert "something else answers" in meter.remark
+
+
 def test_a_metrics_server_that_is_down_hides_nothing_else() -> None:
     """Its API is known and answers 503: that is said, and it is asked again a minute later, not at every look."""
     transport, time = FakeTransport(), FakeTime()
