@@ -116,7 +116,7 @@ def test_argo_looks_away_before_a_node_is_ended_and_again_where_it_could_not_be(
     """Between two writes it would make the pod anew; a pod that stays is Argo's to see."""
     written: list[tuple[str, str]] = []
 
-    def note(kind: str, *words: Any, **guards: str) -> Object:
+    def note(kind: str, *words: Any, **guards: Any) -> Object:
         written.append((kind, str(words[2])))
         if kind == "Workflow" and is_refused:
             raise Conflict("it changed meanwhile")
