@@ -112,7 +112,9 @@ def test_pods_for_a_node_that_was_closed_meanwhile_go_soon(world: Patient) -> No
     assert [type(action) for action in late] == [Evict, Evict]
 
 
-def test_argo_looks_away_before_a_node_is_ended_and_again_where_it_could_not_be(world: Patient) -> None:
+def test_argo_looks_away_before_a_node_is_ended_and_again_where_it_could_not_be(
+    world: Patient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Between two writes it would make the pod anew; a pod that stays is Argo's to see."""
     written: list[tuple[str, str]] = []
 
@@ -122,7 +124,8 @@ def test_argo_looks_away_before_a_node_is_ended_and_again_where_it_could_not_be(
             raise Conflict("it changed meanwhile")
         return patch(kind, *words, **guards)
 
-    patch, world.store.merge_patch = world.store.merge_patch, note  # type: ignore[method-assign,assignment]
+    patch = world.store.merge_patch
+    monkeypatch.setattr(world.store, "merge_patch", note)
     job_id, is_refused = world.view("train").id, True
     with pytest.raises(Conflict):
         world.enforcer.enforce(Evict(job_id=job_id, segment=0, worker_id="w1", reason="late"))
