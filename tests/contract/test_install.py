@@ -247,6 +247,21 @@ def test_its_runs_are_told_to_stop_even_where_their_cron_went_before(site: Site)
     assert "deletionTimestamp" in held["metadata"]
 
 
+def test_what_is_on_its_way_out_is_not_taken_away_again(site: Site) -> None:
+    """A deletion may take its time: by then it is no news."""
+    bodies = site.installation()
+    list(apply(site.api, bodies, Manner()))
+    store = KubeStore(site.api)
+    (cron,) = [document_key(body) for body in bodies if body["kind"] == "CronWorkflow"]
+    store.merge_patch(*cron, {"metadata": {"finalizers": ["voda.dev/held-by-a-test"]}})
+
+    first, again = (set(remove(site.api, bodies, is_trial=False)) for _ in range(2))
+    store.merge_patch(*cron, {"metadata": {"finalizers": None}})
+
+    assert Removed(key=cron, what="deleted") in first
+    assert again == {Removed(key=Key("Namespace", "", site.name), what="stays")}
+
+
 def test_it_is_not_taken_from_under_live_jobs(site: Site) -> None:
     """Without the rights of their account their pods would fail; one that has ended is in nobody's way."""
     bodies = site.installation()

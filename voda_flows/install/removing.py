@@ -86,7 +86,7 @@ def remove(api: Api, documents: Iterable[Object], *, is_trial: bool) -> Iterator
         Forbidden: The account may not do that.
     """
     wanted = ordered(documents)
-    there = installed(api, wanted)
+    there = {key: body for key, body in installed(api, wanted).items() if "deletionTimestamp" not in body["metadata"]}
     ours = [document_key(body) for body in wanted if document_key(body) in there]
     going = [key for key in reversed(ours) if key.kind not in KEPT]
     crons = [document_key(body) for body in wanted if body["kind"] == "CronWorkflow"]
