@@ -57,7 +57,7 @@ def diff(observation: Observation, target: Target, params: Params, left_out: Col
     wishes = {job.id: wish(job, target) for job in observation.jobs}
     jobs_by_id = observation.jobs_by_id
     jobs = [jobs_by_id[spec.id] for spec in by_arrival(job.spec for job in observation.jobs if job.id not in left_out)]
-    steps = {job.id: _without_claims(job, wishes[job.id], observation, params) for job in jobs}
+    steps = {job.id: _without_claims(job, wishes[job.id], observation.now_s, params.start_limit_s) for job in jobs}
     settled = [job for job in jobs if not steps[job.id]]
     claims, blocked = _claims(settled, wishes, observation, params)
     stuck = _unblock(blocked, wishes, observation)
@@ -66,13 +66,13 @@ def diff(observation: Observation, target: Target, params: Params, left_out: Col
     return Plan(actions=tuple(sorted(actions, key=lambda action: _RANK[type(action)])))
 
 
-def _without_claims(job: Job, wanted: Wish, observation: Observation, params: Params) -> list[Action]:
+def _without_claims(job: Job, wanted: Wish, now_s: float, start_limit_s: float) -> list[Action]:
     """What a job does that needs no free GPU."""
     if job.phase is JobPhase.BETWEEN and job.grow_gate_open:
         return [Release(job_id=job.id, segment=job.segment)]
     if job.phase in (JobPhase.QUEUED, JobPhase.ENDED):
         return []
-    return document_step(job, wanted, observation.now_s, params.start_limit_s)
+    return document_step(job, wanted, now_s, start_limit_s)
 
 
 def _claims(

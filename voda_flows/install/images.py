@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from voda_flows.config import Settings
+from voda_flows.config import SCHEDULER_CRON, Settings
 from voda_flows.install.json_patch import json_patch
 from voda_flows.objects import Object
 from voda_flows.workflows.parameters import JOB_TEMPLATE, PARAMETERS
@@ -38,7 +38,7 @@ class Part:
         return bool((document["kind"], document["metadata"]["name"]) == (self.kind, self.name))
 
 
-SCHEDULER: Final = Part(kind="CronWorkflow", name="voda-scheduler", option="--image", shipped=Settings().image)
+SCHEDULER: Final = Part(kind="CronWorkflow", name=SCHEDULER_CRON, option="--image", shipped=Settings().image)
 JOBS: Final = Part(
     kind="WorkflowTemplate",
     name=JOB_TEMPLATE,

@@ -26,7 +26,7 @@ PATCH_FIELDS = ("path", "target")
 #: Of a target.
 TARGET_FIELDS = ("group", "version", "kind", "name")
 #: What kustomize knows beyond that, and is no slip of the pen: it might choose other documents than we would.
-KUBECTLS = frozenset({"patch", "options", "namespace", "labelSelector", "annotationSelector"})
+KUSTOMIZES_OWN = frozenset({"patch", "options", "namespace", "labelSelector", "annotationSelector"})
 #: Kinds of ours without a namespace.
 CLUSTER_WIDE = frozenset({"Namespace", "ClusterRole", "ClusterRoleBinding", "PersistentVolume"})
 
@@ -92,7 +92,7 @@ def _check_patch(patch: object, path: Path) -> None:
 def _check_fields(found: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
     for name in found:
         if name not in known:
-            meant = f"; known are {', '.join(known)}" if name in KUBECTLS else near_miss(str(name), known)
+            meant = f"; known are {', '.join(known)}" if name in KUSTOMIZES_OWN else near_miss(str(name), known)
             raise InvalidValue(
                 f"{where}: expected fields that Voda reads, got {name!r}{meant}; or use `kubectl apply -k`"
             )
