@@ -31,6 +31,8 @@ log = logging.getLogger(__name__)
 _KEY_BYTES = 32
 #: Of a pod's node: whether Argo has read what the pod handed out.
 _IS_READ = "taskResultSynced"
+#: How often words are put on a Workflow that others write on too.
+_TRIES = 5
 
 
 class StoreEnforcer:
@@ -109,23 +111,30 @@ class StoreEnforcer:
         """Put words on nodes of pods; no action fails for them.
 
         Nothing is decided by them, so what they are written on need not be as it was seen: the pods' progress changes
-        it all the time. It must only be there: a patch would make half a node of one that is gone.
+        it all the time. Where somebody is quicker it is read again.
         """
-        wanted, metadata = [node for node in nodes if node], view.workflow["metadata"]
-        if not wanted:
+        wanted = [node for node in nodes if node]
+        for tries_left in reversed(range(_TRIES)) if wanted else ():
+            try:
+                self._write_words(view.workflow, wanted, text)
+            except VodaError as fault:
+                if tries_left and isinstance(fault, Conflict):
+                    continue
+                log.info("job=%s message=%r not written: %s", view.id, text, fault)
             return
-        try:
-            body = self._store.get("Workflow", metadata["namespace"], metadata["name"])
-            there = nodes_of(body) if body["metadata"]["uid"] == metadata["uid"] else {}
-            change = nodes_patch(body, {node: {"message": text} for node in wanted if node in there})
-            version = body["metadata"]["resourceVersion"]
-            answer = self._store.merge_patch(
-                "Workflow", metadata["namespace"], metadata["name"], change, resource_version=version
-            )
-            if version == self._observer.current(view.workflow)["metadata"]["resourceVersion"]:
-                self._observer.wrote(answer)  # nothing in it that was not seen: what follows goes on from there
-        except VodaError as fault:
-            log.info("job=%s message=%r not written: %s", view.id, text, fault)
+
+    def _write_words(self, seen: Object, nodes: Iterable[str], text: str) -> None:
+        """Write on a Workflow as it is now; a node must be there, since a patch would make half of one that is gone."""
+        metadata = seen["metadata"]
+        body = self._store.get("Workflow", metadata["namespace"], metadata["name"])
+        there = nodes_of(body) if body["metadata"]["uid"] == metadata["uid"] else {}
+        change = nodes_patch(body, {node: {"message": text} for node in nodes if node in there})
+        version = body["metadata"]["resourceVersion"]
+        answer = self._store.merge_patch(
+            "Workflow", metadata["namespace"], metadata["name"], change, resource_version=version
+        )
+        if version == self._observer.current(seen)["metadata"]["resourceVersion"]:
+            self._observer.wrote(answer)  # nothing in it that was not seen: what follows goes on from there
 
     def _patch_node(self, view: JobView, node: str, change: Object) -> None:
         self._patch(view.workflow, nodes_patch(self._observer.current(view.workflow), {node: change}))

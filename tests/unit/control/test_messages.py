@@ -84,6 +84,27 @@ def test_words_are_written_though_the_workflow_changed_meanwhile(world: World) -
     assert messages(world, "a")["driver"].startswith("why not; decision 1")
 
 
+def test_words_are_written_though_somebody_is_quicker_each_time(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Argo writes between our reading and our writing: what is there is read again, and nobody's words are lost."""
+    world.submit("a", max_gpus="1")
+    world.cycle()
+    start(world)
+    world.submit("b", min_gpus="2", max_gpus="2", priority="high")
+    written = world.store.merge_patch
+    quicker = iter(range(3))
+
+    def comes_late(kind: str, namespace: str, name: str, *rest: Object, **options: str) -> Object:
+        if kind == "Workflow" and (turn := next(quicker, None)) is not None:
+            written(kind, namespace, name, {"metadata": {"labels": {"turn": str(turn)}}})
+        return written(kind, namespace, name, *rest, **options)
+
+    monkeypatch.setattr(world.store, "merge_patch", comes_late)
+    world.round()
+
+    assert messages(world, "a")["driver"].startswith("preempted: its GPUs are given to jobs before it; makes room")
+    assert world.store.get("Workflow", "default", "a")["metadata"]["labels"]["turn"] == "2"
+
+
 def test_words_are_not_worth_a_conflict(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stop counts when the document is written, whatever becomes of the message."""
     world.submit("a", max_gpus="1")
