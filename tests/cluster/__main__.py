@@ -15,7 +15,7 @@ from rich.table import Table
 
 from deploy.setup.progress import Progress, interrupted
 from scheduler_core.errors import VodaError
-from tests.cluster import nodes, programs, requirements
+from tests.cluster import built_image, nodes, programs, requirements
 from tests.cluster.cluster import Cluster
 from tests.cluster.faults import CannotRunHereError, ClusterError
 from tests.cluster.status import PartStatus, read_status
@@ -65,10 +65,13 @@ def status() -> None:
 
 
 @main.command()
-def build() -> None:
-    """Build the programs that are not in the cache and print where they are."""
+@click.option("--image", is_flag=True, help="Build the scheduler's image of this checkout too, as its tests would.")
+def build(image: bool) -> None:
+    """Build what is not in the cache and print where it is."""
     for name, folder in programs.provide().folders.items():
         click.echo(f"{name:12} {folder}")
+    if image:
+        click.echo(f"{'image':12} {built_image.provide().archive}")
 
 
 @main.command()
