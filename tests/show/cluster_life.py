@@ -79,7 +79,7 @@ def resizes_on_a_cluster(quick: bool) -> Iterator[Row]:
         wait_for_record(voda, uid, "start")
         for number in range(_count(quick)):
             shrunk.append(_shrink(voda, witness, uid, number))
-            grown.append(_grow(voda, witness, uid, shrunk[-1]["first_step_s"]))
+            grown.append(_grow(voda, witness, uid, shrunk[-1]))
         lost = sum(int(row["steps_lost"]) for row in resizes(voda, uid))
     reached = [sample["first_step_s"] - sample["decision_s"] for sample in grown]
     yield from median_and_p95("growth, decision to first step at the new size", reached, GROWN_S, "s")
@@ -134,7 +134,7 @@ def _start(voda: Installation, witness: Witness, name: str) -> Moments:
     sample = {
         "submitted_s": submitted_s,
         "open_s": open_s,
-        "decision_s": decided_s(voda, f"{name}/train", "Grant", granted_s),
+        "decision_s": decided_s(voda, f"{name}/train", "Grant", (submitted_s, granted_s)),
         "granted_s": granted_s,
         **_begun(voda, witness, uid, record),
     }
@@ -156,11 +156,11 @@ def _begun(voda: Installation, witness: Witness, uid: str, record: Object) -> Mo
     }
 
 
-def _grow(voda: Installation, witness: Witness, uid: str, after_s: float) -> Moments:
-    """The growth that follows a moment."""
-    record = wait_for_record(voda, uid, "grow", after_s)
+def _grow(voda: Installation, witness: Witness, uid: str, shrunk: Moments) -> Moments:
+    """The growth that follows a shrinking."""
+    record = wait_for_record(voda, uid, "grow", shrunk["first_step_s"])
     return {
-        "decision_s": decided_s(voda, "elastic/train", "Grow", record["first_step_s"]),
+        "decision_s": decided_s(voda, "elastic/train", "Grow", (shrunk["decision_s"], record["first_step_s"])),
         "granted_s": witness.gates(uid, "Succeeded", "grow-gate")[-1],
         "still_s": float(record["still_s"]),
         **_begun(voda, witness, uid, record),
@@ -197,7 +197,7 @@ def _move(voda: Installation, witness: Witness, uid: str, number: int) -> Moment
     stop = wait_for_record(voda, uid, "stop", asked_s)
     granted_s, open_s = witness.gates(uid, "Succeeded")[-1], witness.gates(uid, "Running")[-1]
     return {
-        "decision_s": decided_s(voda, "moved/train", "Stop", stop["last_step_s"]),
+        "decision_s": decided_s(voda, "moved/train", "Stop", (asked_s, stop["last_step_s"])),
         "last_step_s": float(stop["last_step_s"]),
         "driver_ended_s": witness.at("pod", driver, "ended"),
         "open_s": open_s,

@@ -31,35 +31,38 @@ def resizes(voda: Installation, uid: str) -> list[Object]:
     return [row for job in jobs for files in read_files(job).values() for row in files.resizes]
 
 
-def decided_s(voda: Installation, job: str, action: str, before_s: float) -> float:
-    """When the last round before a moment began that took an action for a job.
+def decided_s(voda: Installation, job: str, action: str, between_s: tuple[float, float]) -> float:
+    """When the last round began, between two moments, that took an action for a job.
 
     Args:
         voda: Where.
         job: ``<workflow>/<job-name>``.
         action: Its kind, as the scheduler's history names it.
-        before_s: The moment.
+        between_s: The moments; the round is known to have begun between them.
     """
-    rows = history(voda.store, NAMESPACE)
-    found = [
-        row["time_s"]
-        for row in rows
-        for taken in row["actions"]
-        if (taken["job"], taken["action"]) == (job, action) and row["time_s"] < before_s
-    ]
-    return float(max(found))
+    return _round_s(voda, {"job": job, "action": action}, between_s)
 
 
 def published_s(voda: Installation, job: str, generation: int, before_s: float) -> float:
     """When the last round before a moment began that gave a job the document of a generation."""
-    found = [
-        row["time_s"]
-        for row in history(voda.store, NAMESPACE)
-        for taken in row["actions"]
-        if (taken["job"], taken["action"], taken.get("generation")) == (job, "Publish", generation)
-        and row["time_s"] < before_s
-    ]
-    return float(max(found))
+    return _round_s(voda, {"job": job, "action": "Publish", "generation": generation}, (0.0, before_s))
+
+
+def _round_s(voda: Installation, action: Object, between_s: tuple[float, float], limit_s: float = 60.0) -> float:
+    """When the last such round began that took an action like this one; it is written down when it has ended.
+
+    Raises:
+        TimeoutError: No such round is known.
+    """
+    (after_s, before_s), end_s = between_s, time.monotonic() + limit_s
+    while True:
+        rows = [row for row in history(voda.store, NAMESPACE) if after_s < row["time_s"] < before_s]
+        found = [row["time_s"] for row in rows if any(action.items() <= taken.items() for taken in row["actions"])]
+        if found:
+            return float(max(found))
+        if time.monotonic() > end_s:
+            raise TimeoutError(f"expected a round between {after_s} and {before_s} with {action} in the history")
+        voda.store.wait(voda.store.revision(), 0.1)
 
 
 def warm_of(voda: Installation, pod: str) -> tuple[float, float]:

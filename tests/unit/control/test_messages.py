@@ -93,10 +93,10 @@ def test_words_are_written_though_somebody_is_quicker_each_time(world: World, mo
     written = world.store.merge_patch
     quicker = iter(range(3))
 
-    def comes_late(kind: str, namespace: str, name: str, *rest: Object, **options: str) -> Object:
+    def comes_late(kind: str, namespace: str, name: str, change: Object, resource_version: str) -> Object:
         if kind == "Workflow" and (turn := next(quicker, None)) is not None:
             written(kind, namespace, name, {"metadata": {"labels": {"turn": str(turn)}}})
-        return written(kind, namespace, name, *rest, **options)
+        return written(kind, namespace, name, change, resource_version=resource_version)
 
     monkeypatch.setattr(world.store, "merge_patch", comes_late)
     world.round()
