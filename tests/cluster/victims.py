@@ -35,6 +35,9 @@ _PROGRAM = {
     "driver": "voda_flows.runtime.driver",
     "worker": "voda_flows.runtime.agent",
 }
+#: What must be whole before a part comes back: Argo's controller ends at once where no API server answers, and a node
+#: is let in by one; Kubernetes starts them again and again until then.
+NEEDS = {"kube-apiserver": 0, "workflow-controller": 1, "node": 2}
 _DRAIN_S = 150
 #: The state of a socket in /proc/net/tcp.
 _LISTENS = "0A"
@@ -47,11 +50,13 @@ class Repair:
     Attributes:
         due_s: When, on the monotonic clock.
         node: The node that is hurt, empty where it is none.
+        needs: How much must be whole before: 0 nothing, 1 the API server, 2 all of the control plane.
         deed: Does it.
     """
 
     due_s: float
     node: str = ""
+    needs: int
     deed: Callable[[], object]
 
 
@@ -82,18 +87,18 @@ class Striker:
         return {"node": self._lose_node, "node drained": self._drain}.get(kind, self._stop_kubelet)()
 
     def repair(self, *, all_of_it: bool = False) -> None:
-        """Repair what is due, or everything."""
+        """Repair what is due and has what it needs, or everything."""
         now_s = time.monotonic()
-        due = sorted((one for one in self.repairs if all_of_it or one.due_s <= now_s), key=lambda one: bool(one.node))
-        if any(not one.node for one in self.repairs if one not in due):
-            due = [one for one in due if not one.node]  # a node needs the control plane to come back
+        due = [one for one in self.repairs if all_of_it or one.due_s <= now_s]
+        broken = min((one.needs for one in self.repairs if one not in due), default=max(NEEDS.values()))
+        due = sorted((one for one in due if one.needs <= broken), key=lambda one: one.needs)
         self.repairs = [one for one in self.repairs if one not in due]
         for one in due:
             one.deed()
 
-    def _later(self, least_s: float, most_s: float, deed: Callable[[], object], node: str = "") -> None:
+    def _later(self, least_s: float, most_s: float, part: str, deed: Callable[[], object], node: str = "") -> None:
         due_s = time.monotonic() + self.chance.uniform(least_s, most_s)
-        self.repairs.append(Repair(due_s=due_s, node=node, deed=deed))
+        self.repairs.append(Repair(due_s=due_s, node=node, needs=NEEDS[part], deed=deed))
 
     def _kill_process(self, kind: str) -> str:
         victims = [
@@ -114,7 +119,7 @@ class Striker:
         if not cluster.is_alive(part):
             return ""
         cluster.kill(part)
-        self._later(0.0, 4.0, lambda: cluster.start(part))
+        self._later(0.0, 4.0, part, lambda: cluster.start(part))
         return part
 
     def _delete_pod(self) -> str:
@@ -135,7 +140,7 @@ class Striker:
             for part in reversed(parts):
                 cluster.start(part)
 
-        self._later(1.0, 8.0, start, node)
+        self._later(1.0, 8.0, "node", start, node)
         return node
 
     def _lose_node(self) -> str:
@@ -143,10 +148,10 @@ class Striker:
         cluster, node = self.voda.cluster, self._any_node()
         if self.chance.random() < 0.5:
             cluster.kill(node)
-            self._later(35.0, 50.0, lambda: cluster.start(node), node)
+            self._later(35.0, 50.0, "node", lambda: cluster.start(node), node)
             return f"{node}, power"
         cut_off(cluster, node)
-        self._later(35.0, 50.0, lambda: connect_again(cluster, node), node)
+        self._later(35.0, 50.0, "node", lambda: connect_again(cluster, node), node)
         return f"{node}, cable"
 
     def _drain(self) -> str:
@@ -161,7 +166,7 @@ class Striker:
             draining.wait(2 * _DRAIN_S)
             self._kubectl("uncordon", node)
 
-        self._later(20.0, 30.0, give_back, node)
+        self._later(20.0, 30.0, "node", give_back, node)
         return node
 
     def _any_node(self) -> str:

@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 
 from tests.cluster.installed import Installation
-from tests.cluster.victims import Repair, Striker
+from tests.cluster.victims import NEEDS, Repair, Striker
 
 
 @pytest.fixture
@@ -19,28 +19,45 @@ def done() -> list[str]:
     return []
 
 
-def striker(done: list[str], *broken: tuple[str, str, float]) -> Striker:
-    """One that has broken these: name, node, and in how many seconds it is to be repaired."""
-    now_s = time.monotonic()
+def striker(done: list[str], **broken: float) -> Striker:
+    """One that has broken these parts, each to be repaired in so many seconds; ``_`` stands for ``-``."""
+    now_s, names = time.monotonic(), {part: part.replace("_", "-") for part in broken}
     repairs = [
-        Repair(due_s=now_s + in_s, node=node, deed=functools.partial(done.append, name)) for name, node, in_s in broken
+        Repair(
+            due_s=now_s + in_s,
+            node="n1" if names[part] == "node" else "",
+            needs=NEEDS[names[part]],
+            deed=functools.partial(done.append, names[part]),
+        )
+        for part, in_s in broken.items()
     ]
     return Striker(voda=cast("Installation", None), chance=random.Random(1), repairs=repairs)
 
 
-def test_a_node_waits_for_the_control_plane(done: list[str]) -> None:
+@pytest.mark.parametrize("other", ["workflow_controller", "kube_apiserver"])
+def test_a_node_waits_for_the_control_plane(done: list[str], other: str) -> None:
     """It registers with the API server: that comes first, though it is due later."""
-    found = striker(done, ("n1", "n1", -1.0), ("kube-apiserver", "", 100.0))
+    found = striker(done, node=-1.0, **{other: 100.0})
 
     found.repair()
     assert done == []
     found.repair(all_of_it=True)
-    assert done == ["kube-apiserver", "n1"]
+    assert done == [other.replace("_", "-"), "node"]
+
+
+def test_the_controller_waits_for_the_api_server(done: list[str]) -> None:
+    """It ends at once where none answers; Kubernetes would start it until one does."""
+    found = striker(done, workflow_controller=-1.0, kube_apiserver=100.0)
+
+    found.repair()
+    assert done == []
+    found.repair(all_of_it=True)
+    assert done == ["kube-apiserver", "workflow-controller"]
 
 
 def test_what_is_not_due_stays_broken(done: list[str]) -> None:
     """And is repaired once."""
-    found = striker(done, ("workflow-controller", "", -1.0), ("n1", "n1", 100.0))
+    found = striker(done, workflow_controller=-1.0, node=100.0)
 
     found.repair()
     found.repair()
