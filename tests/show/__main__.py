@@ -6,11 +6,13 @@ import argparse
 import json
 import os
 import platform
+import subprocess
 import sys
 import time
 import traceback
 from collections.abc import Sequence
-from dataclasses import asdict
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
 
 from tests.show import record
 from tests.show.registry import Figure, Row, areas, figures_of
@@ -35,6 +37,48 @@ def measure(figure: Figure, state: str, *, quick: bool, again: bool) -> record.R
     record.keep(state, figure, result, quick=quick)
     sys.stderr.write(f"measured {figure.name} ({result.seconds:.0f} s)\n")
     return result
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """How figures are measured.
+
+    Attributes:
+        state: Of the working tree.
+        quick: Whether only the small sample is.
+        again: Whether what is known already is measured afresh.
+    """
+
+    state: str
+    quick: bool
+    again: bool
+
+    def rows(self, figures: Sequence[Figure]) -> list[Row]:
+        """The rows of all figures: those without a lane one after the other, then the lanes at the same time."""
+        lanes: dict[str, list[Figure]] = {}
+        for found in figures:
+            lanes.setdefault(found.lane, []).append(found)
+        rows = self._in_turn(lanes.pop("", []))
+        here, *elsewhere = lanes.values() or [[]]
+        with ThreadPoolExecutor(max_workers=max(1, len(elsewhere))) as others:
+            told = [others.submit(self._in_a_process, lane) for lane in elsewhere]
+            rows += self._in_turn(here)
+            return rows + [row for lane in told for row in lane.result()]
+
+    def _in_turn(self, figures: Sequence[Figure]) -> list[Row]:
+        return [row for found in figures for row in measure(found, self.state, quick=self.quick, again=self.again).rows]
+
+    def _in_a_process(self, figures: Sequence[Figure]) -> list[Row]:
+        """The same figures in a process of their own, which tells its story on our stderr."""
+        command = [sys.executable, "-m", "tests.show", figures[0].area, "--output", "json"]
+        command += [word for found in figures for word in ("--figure", found.name)]
+        command += ["--quick"] * self.quick + ["--again"] * self.again
+        ended = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+        try:
+            return [Row(**row) for row in json.loads(ended.stdout)["rows"]]
+        except ValueError:
+            names = ", ".join(found.name for found in figures)
+            return [Row(figure=names, value=f"ended with {ended.returncode}", must_be="measured", holds=False)]
 
 
 def table(rows: Sequence[Row]) -> str:
@@ -83,7 +127,7 @@ def main() -> int:
         return 2
     state = record.tree_state()
     wanted = [found for found in figures if found.in_quick or not chosen.quick]
-    rows = [row for found in wanted for row in measure(found, state, quick=chosen.quick, again=chosen.again).rows]
+    rows = Run(state=state, quick=chosen.quick, again=chosen.again).rows(wanted)
     code = exit_code(rows, speed_is_shown=chosen.speed_is_shown)
     if chosen.output == "json":
         print(

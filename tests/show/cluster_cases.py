@@ -118,7 +118,7 @@ class Driven:
         return life is not None and life.phase == "Running" and life.size == 2
 
 
-@figure(area="cluster")
+@figure(area="cluster", lane="real life")
 def resizes(quick: bool) -> Iterator[Row]:
     """One job that is resized very often: what that does to its Workflow's status, and what is lost."""
     in_place, between = (IN_PLACE_QUICK, CHECKPOINTS_QUICK) if quick else (IN_PLACE, CHECKPOINTS)

@@ -20,7 +20,7 @@ from tests.show.shared_cluster import SHAPE, only, shared
 NODES = ("n0", "n1", "n2")
 
 
-@figure(area="cluster")
+@figure(area="cluster", lane="real life")
 def argo_live(quick: bool) -> Iterator[Row]:
     """Documents that become the same in both worlds; what differs is told on stderr, fact by fact."""
     cases = quick_cases() if quick else all_cases()
@@ -37,7 +37,7 @@ def argo_live(quick: bool) -> Iterator[Row]:
     yield exactly("argo_live: differing", len(differing), 0)
 
 
-@figure(area="cluster", in_quick=False)
+@figure(area="cluster", in_quick=False, lane="real life")
 def real_life(quick: bool) -> Iterator[Row]:
     """An elastic life with real training, scheduler and all, in both worlds: whether its history reads the same."""
     with only(dict.fromkeys(NODES, 2)) as voda:

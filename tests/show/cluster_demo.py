@@ -15,7 +15,7 @@ from tests.show.commands import run
 from tests.show.registry import Row, exactly, figure, information
 
 
-@figure(area="cluster", in_quick=False)
+@figure(area="cluster", in_quick=False, lane="real life")
 def demo_on_a_cluster(quick: bool) -> Iterator[Row]:
     """What `make demo-cluster` does: five jobs on three nodes, with a cluster of its own, gone afterwards."""
     home = Path(os.environ.get(FOLDER_VARIABLE) or cache_folder()).resolve() / "cluster-of-demo"

@@ -70,19 +70,19 @@ class Outcome:
     gaps: int = 0
 
 
-@figure(area="cluster")
+@figure(area="cluster", lane="kills")
 def kills(quick: bool) -> Iterator[Row]:
     """Processes of pods, killed, and pods deleted; in the sample, one of everything."""
     yield from _measure(QUICK if quick else _each(PROCESSES), EPOCHS_QUICK if quick else EPOCHS)
 
 
-@figure(area="cluster", in_quick=False)
+@figure(area="cluster", in_quick=False, lane="kills")
 def kills_of_the_control_plane(_: bool) -> Iterator[Row]:
     """The workflow controller and the API server, killed and started again within seconds."""
     yield from _measure(_each(PLANE), EPOCHS)
 
 
-@figure(area="cluster", in_quick=False)
+@figure(area="cluster", in_quick=False, lane="kills")
 def kills_of_nodes(_: bool) -> Iterator[Row]:
     """Kubelet and containerd of a node, killed; nodes lost and back; nodes drained."""
     yield from _measure(_each(MACHINES), EPOCHS)

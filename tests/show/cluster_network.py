@@ -17,7 +17,7 @@ NUM_TESTS = 10
 _RESULT = re.compile(r"^tests/cluster/\w+\.py::(.+?) (PASSED|FAILED|ERROR|SKIPPED)", re.MULTILINE)
 
 
-@figure(area="cluster", in_quick=False)
+@figure(area="cluster", in_quick=False, lane="real life")
 def network_and_trust(_: bool) -> Iterator[Row]:
     """20 % of requests spoilt, pods that appear late, two schedulers at once, strangers with keys and addresses."""
     command = [

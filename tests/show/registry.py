@@ -39,30 +39,41 @@ Measure = Callable[[bool], Iterable[Row]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """A registered measurement; ``in_quick`` says whether the small sample that CI runs has it too."""
+    """A registered measurement.
+
+    Attributes:
+        area: What it is shown under.
+        name: Of its function.
+        measure: Measures it.
+        in_quick: Whether the small sample that CI runs has it too.
+        lane: Figures of different lanes are measured at the same time, once those without have been, alone: what is
+            counted there, no other load changes.
+    """
 
     area: str
     name: str
     measure: Measure
     in_quick: bool
+    lane: str = ""
 
 
 _FIGURES: dict[tuple[str, str], Figure] = {}
 
 
-def figure(*, area: str, in_quick: bool = True) -> Callable[[Measure], Measure]:
+def figure(*, area: str, in_quick: bool = True, lane: str = "") -> Callable[[Measure], Measure]:
     """Register a function ``measure(quick: bool) -> Iterable[Row]`` as a figure of an area.
 
     Args:
         area: Area it is shown under, as in ``make show AREA=demo``.
         in_quick: False for what takes too long for CI.
+        lane: Beside which others it is not measured; empty for a figure beside which nothing is.
     """
 
     def register(measure: Measure) -> Measure:
         name = measure.__name__
         if (area, name) in _FIGURES:
             raise ValueError(f"figure {name!r} of area {area!r}: expected one of that name, found two")
-        _FIGURES[area, name] = Figure(area=area, name=name, measure=measure, in_quick=in_quick)
+        _FIGURES[area, name] = Figure(area=area, name=name, measure=measure, in_quick=in_quick, lane=lane)
         return measure
 
     return register
