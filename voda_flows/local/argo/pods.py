@@ -99,7 +99,11 @@ def _pod_spec(template: Object, spec: Object) -> Object:
         pod["activeDeadlineSeconds"] = int(text(template["activeDeadlineSeconds"]))
     patches = [patch for patch in (spec.get("podSpecPatch"), template.get("podSpecPatch")) if patch]
     for patch in patches:
-        pod = patched(pod, patch)
+        try:
+            pod = patched(pod, patch)
+        except InvalidValue as error:  # Argo says so much, and not why
+            why = str(error).removeprefix("podSpecPatch: ")
+            raise InvalidValue(f"Error applying PodSpecPatch: {why}") from error
     # Without a patch too: a variable may have brought a path that leaves its volume.
     check_pod_spec(pod, "podSpecPatch" if patches else "pod")
     return pod

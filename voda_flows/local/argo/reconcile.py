@@ -197,7 +197,8 @@ def _kept(run: Run, end: tuple[str, str] | None) -> Object:
 def _conditions(run: Run, ended: bool) -> list[Object]:
     pods = [node for node in run.tree.by_id.values() if node["type"] == "Pod"]
     found = []
-    if pods or phase_of(run.workflow):  # the controller says so from its second look on
+    # The controller says so from its second look on, and there is none where no pod could be made.
+    if any(node["phase"] != "Error" for node in pods) or phase_of(run.workflow):
         running = any(node["phase"] == "Running" for node in pods)
         found.append({"type": "PodRunning", "status": str(running)})
     return [*found, {"type": "Completed", "status": "True"}] if ended else found

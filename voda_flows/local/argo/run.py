@@ -79,7 +79,8 @@ class Frame:
             fields["inputs"] = {"parameters": list(self.inputs)}
         if self.call.flag:
             fields["nodeFlag"] = dict(self.call.flag)
-        shown = (self.template.get("annotations") or {}).get(DISPLAY_NAME, "")
+        is_try = bool((self.call.flag or {}).get("retried"))  # Argo gives the name to the node around the tries
+        shown = "" if is_try else (self.template.get("annotations") or {}).get(DISPLAY_NAME, "")
         return NewNode(
             name=self.name,
             type=node_type,

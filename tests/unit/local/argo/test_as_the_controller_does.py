@@ -233,3 +233,29 @@ def test_item_without_what_is_asked_of_it_is_an_error() -> None:
 
     assert bench.nodes["w[0]"]["phase"] == "Error"
     assert bench.nodes["w"]["message"] == "failed to resolve {{item.shown}}"
+
+
+def test_a_shown_name_is_that_of_the_node_around_the_tries() -> None:
+    """The tries themselves are called as the step is, with their numbers."""
+    shown = shell(annotations={"workflows.argoproj.io/display-name": "shown"}, retryStrategy={"limit": "1"})
+    bench = Bench(workflow(steps([call("a")]), shown))
+
+    bench.look()
+
+    assert [(node["type"], node["displayName"]) for node in bench.nodes.values() if node["name"] != "w"] == [
+        ("StepGroup", "[0]"),
+        ("Retry", "shown"),
+        ("Pod", "a(0)"),
+    ]
+
+
+def test_a_patch_that_is_none_makes_no_pod() -> None:
+    """What Argo says of it, and why; and nothing is said of pods that run, as there never was one."""
+    patch = '{"nodeSelector":{"a":"{{inputs.parameters.n}}"}}'
+    where = shell(inputs={"parameters": [{"name": "n"}]}, podSpecPatch=patch)
+    bench = Bench(workflow(steps([call("a", arguments={"n": 'n"0'})]), where))
+
+    bench.look()
+
+    assert bench.nodes["w[0].a"]["message"].startswith("Error applying PodSpecPatch: expected JSON or YAML, got")
+    assert bench.status["conditions"] == [{"type": "Completed", "status": "True"}]
