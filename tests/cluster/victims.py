@@ -27,7 +27,8 @@ from tests.cluster.processes import children
 from voda_flows.objects import POD_ENDED, Object, phase_of
 
 PROCESSES = ("scheduler", "driver", "worker", "pod deleted")
-PLANE = ("workflow-controller", "kube-apiserver")
+CONTROLLER = "workflow-controller"
+PLANE = (CONTROLLER, "kube-apiserver")
 MACHINES = ("kubelet and containerd", "node", "node drained")
 KINDS = (*PROCESSES, *PLANE, *MACHINES)
 _PROGRAM = {
@@ -35,9 +36,9 @@ _PROGRAM = {
     "driver": "voda_flows.runtime.driver",
     "worker": "voda_flows.runtime.agent",
 }
-#: What must be whole before a part comes back: Argo's controller ends at once where no API server answers, and a node
-#: is let in by one; Kubernetes starts them again and again until then.
-NEEDS = {"kube-apiserver": 0, "workflow-controller": 1, "node": 2}
+#: How much must be whole before a part comes back: 0 nothing, 1 the API server, 2 all of the control plane. Argo's
+#: controller ends at once where no API server answers, and a node is let in by one; Kubernetes starts them until then.
+NEEDS = {"kube-apiserver": 0, CONTROLLER: 1, "node": 2}
 _DRAIN_S = 150
 #: The state of a socket in /proc/net/tcp.
 _LISTENS = "0A"
@@ -50,14 +51,19 @@ class Repair:
     Attributes:
         due_s: When, on the monotonic clock.
         node: The node that is hurt, empty where it is none.
-        needs: How much must be whole before: 0 nothing, 1 the API server, 2 all of the control plane.
+        part: What it makes whole, as ``NEEDS`` names it.
         deed: Does it.
     """
 
     due_s: float
     node: str = ""
-    needs: int
+    part: str
     deed: Callable[[], object]
+
+    @property
+    def needs(self) -> int:
+        """How much must be whole before."""
+        return NEEDS[self.part]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -87,7 +93,13 @@ class Striker:
         return {"node": self._lose_node, "node drained": self._drain}.get(kind, self._stop_kubelet)()
 
     def repair(self, *, all_of_it: bool = False) -> None:
-        """Repair what is due and has what it needs, or everything."""
+        """Repair what is due and has what it needs, or everything.
+
+        Argo's controller ends by itself where the API server is lost while it starts; it too is started again, as
+        Kubernetes would.
+        """
+        if not any(one.part == CONTROLLER for one in self.repairs) and not self.voda.cluster.is_alive(CONTROLLER):
+            self._start_later(CONTROLLER)
         now_s = time.monotonic()
         due = [one for one in self.repairs if all_of_it or one.due_s <= now_s]
         broken = min((one.needs for one in self.repairs if one not in due), default=max(NEEDS.values()))
@@ -98,7 +110,7 @@ class Striker:
 
     def _later(self, least_s: float, most_s: float, part: str, deed: Callable[[], object], node: str = "") -> None:
         due_s = time.monotonic() + self.chance.uniform(least_s, most_s)
-        self.repairs.append(Repair(due_s=due_s, node=node, needs=NEEDS[part], deed=deed))
+        self.repairs.append(Repair(due_s=due_s, node=node, part=part, deed=deed))
 
     def _kill_process(self, kind: str) -> str:
         victims = [
@@ -119,8 +131,11 @@ class Striker:
         if not cluster.is_alive(part):
             return ""
         cluster.kill(part)
-        self._later(0.0, 4.0, part, lambda: cluster.start(part))
+        self._start_later(part)
         return part
+
+    def _start_later(self, part: str) -> None:
+        self._later(0.0, 4.0, part, lambda: self.voda.cluster.start(part))
 
     def _delete_pod(self) -> str:
         pods = [pod for role in ("driver", "worker") for pod in live_pods(self.voda, role)]

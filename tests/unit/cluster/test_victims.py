@@ -5,18 +5,25 @@ from __future__ import annotations
 import functools
 import random
 import time
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
 
 from tests.cluster.installed import Installation
-from tests.cluster.victims import NEEDS, Repair, Striker
+from tests.cluster.victims import Repair, Striker
 
 
 @pytest.fixture
 def done() -> list[str]:
     """What was repaired, in order."""
     return []
+
+
+def installation(done: list[str] | None = None, *dead: str) -> Installation:
+    """One on a cluster of which these parts are dead; what is started comes to ``done``."""
+    cluster = SimpleNamespace(is_alive=lambda part: part not in dead, start=[].append if done is None else done.append)
+    return cast("Installation", SimpleNamespace(cluster=cluster))
 
 
 def striker(done: list[str], **broken: float) -> Striker:
@@ -26,12 +33,12 @@ def striker(done: list[str], **broken: float) -> Striker:
         Repair(
             due_s=now_s + in_s,
             node="n1" if names[part] == "node" else "",
-            needs=NEEDS[names[part]],
+            part=names[part],
             deed=functools.partial(done.append, names[part]),
         )
         for part, in_s in broken.items()
     ]
-    return Striker(voda=cast("Installation", None), chance=random.Random(1), repairs=repairs)
+    return Striker(voda=installation(), chance=random.Random(1), repairs=repairs)
 
 
 @pytest.mark.parametrize("other", ["workflow_controller", "kube_apiserver"])
@@ -63,3 +70,13 @@ def test_what_is_not_due_stays_broken(done: list[str]) -> None:
     found.repair()
 
     assert (done, [one.node for one in found.repairs]) == (["workflow-controller"], ["n1"])
+
+
+def test_a_controller_that_ended_by_itself_is_started_again() -> None:
+    """It does where the API server is lost while it starts; in a cluster it is a Deployment's pod."""
+    done: list[str] = []
+    found = Striker(voda=installation(done, "workflow-controller"), chance=random.Random(1))
+
+    found.repair(all_of_it=True)
+
+    assert done == ["workflow-controller"]
