@@ -32,6 +32,14 @@ def start(world: World) -> None:
     world.acknowledge()
 
 
+def outrank(world: World) -> None:
+    """Job a trains on one GPU, and b, which wants both, goes before it."""
+    world.submit("a", max_gpus="1")
+    world.cycle()
+    start(world)
+    world.submit("b", min_gpus="2", max_gpus="2", priority="high")
+
+
 def test_gates_and_workers_say_why_they_were_answered_and_left(world: World) -> None:
     """A grant says how much and where, a worker that is dropped says for whom, each by which decision."""
     world.submit("a", max_gpus="2")
@@ -54,10 +62,7 @@ def test_gates_and_workers_say_why_they_were_answered_and_left(world: World) -> 
 
 def test_a_growth_and_a_stop_say_why(world: World) -> None:
     """The grow gate says what came, the driver why it was told to stop; both still when they have ended."""
-    world.submit("a", max_gpus="1")
-    world.cycle()
-    start(world)
-    world.submit("b", min_gpus="2", max_gpus="2", priority="high")
+    outrank(world)
     world.cycle()
 
     said = messages(world, "a")["driver"]
@@ -86,10 +91,7 @@ def test_words_are_written_though_the_workflow_changed_meanwhile(world: World) -
 
 def test_words_are_written_though_somebody_is_quicker_each_time(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Argo writes between our reading and our writing: what is there is read again, and nobody's words are lost."""
-    world.submit("a", max_gpus="1")
-    world.cycle()
-    start(world)
-    world.submit("b", min_gpus="2", max_gpus="2", priority="high")
+    outrank(world)
     written = world.store.merge_patch
     quicker = iter(range(3))
 
@@ -107,10 +109,7 @@ def test_words_are_written_though_somebody_is_quicker_each_time(world: World, mo
 
 def test_words_are_not_worth_a_conflict(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stop counts when the document is written, whatever becomes of the message."""
-    world.submit("a", max_gpus="1")
-    world.cycle()
-    start(world)
-    world.submit("b", min_gpus="2", max_gpus="2", priority="high")
+    outrank(world)
     written = world.store.merge_patch
 
     def refuses(kind: str, *rest: str, **options: str) -> Object:
