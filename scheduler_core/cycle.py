@@ -91,10 +91,10 @@ def _serve_pools(observation: Observation, begin: Start, params: Params) -> list
     """Steps two to four for every job that is not fixed, one pool of GPUs after the other."""
     stages = Stages(policy_name=params.policy, policy=policy_named(params.policy), placer=pack)
     known = Known(
+        observation=observation,
         current=begin.current,
         speed_by_job=speed_tables(observation),  # 2. estimate
-        attained_gpu_s_by_job={job.id: job.attained_gpu_s for job in observation.jobs},
-        now_s=observation.now_s,
+        params=params,
         avoid_by_job=avoided(observation, params),
     )
     free = [job.spec for job in observation.jobs if job.id not in begin.fixed and job.phase is not JobPhase.ENDED]

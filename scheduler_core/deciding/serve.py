@@ -6,14 +6,19 @@ and four of the six; ``cycle.decide`` calls it for each pool.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from scheduler_core.allocate.pools import Pool
 from scheduler_core.model.allocation import Allocation
 from scheduler_core.model.job import JobSpec
+from scheduler_core.model.observation import Observation
+from scheduler_core.model.params import Params
 from scheduler_core.model.placement import Placement
 from scheduler_core.model.ports import Placer, PlacerInput, Policy, PolicyInput
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,17 +41,17 @@ class Known:
     """What the stages may know beside the jobs themselves.
 
     Attributes:
+        observation: The world.
         current: Where workers stand.
-        speed_by_job: Samples/s at 0, 1, 2, ... GPUs.
-        attained_gpu_s_by_job: GPU seconds held so far.
-        now_s: The moment of the observation.
+        speed_by_job: Samples/s at 0, 1, 2, ... GPUs, those that are usable.
+        params: The settings.
         avoid_by_job: Nodes that single jobs had better not be put on now.
     """
 
+    observation: Observation
     current: Placement
     speed_by_job: Mapping[str, tuple[float, ...]]
-    attained_gpu_s_by_job: Mapping[str, float]
-    now_s: float
+    params: Params
     avoid_by_job: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
@@ -78,16 +83,8 @@ def serve(pool: Pool, stages: Stages, known: Known) -> Served:
     while True:
         allocation = stages.policy(_policy_input(pool, specs, known))
         allocation.check(specs, pool.capacity_gpus, by=stages.policy_name)
-        placement = stages.placer(
-            PlacerInput(
-                allocation=allocation,
-                specs=specs,
-                cluster=pool.cluster,
-                capacity_gpus=pool.gpus_by_node,
-                current=known.current,
-                avoid_by_job=known.avoid_by_job,
-            )
-        ).check(allocation, specs, pool.gpus_by_node)
+        placement = stages.placer(_placer_input(pool, specs, known, allocation))
+        placement.check(allocation, specs, pool.gpus_by_node)
         if not placement.unplaced:
             return Served(allocation=allocation, placement=placement, notes=notes)
         notes |= placement.unplaced
@@ -106,14 +103,41 @@ def _lowered(specs: Iterable[JobSpec], allocation: Allocation, placement: Placem
 
 
 def _policy_input(pool: Pool, specs: tuple[JobSpec, ...], known: Known) -> PolicyInput:
-    ids = {spec.id for spec in specs}
+    observation, ids = known.observation, {spec.id for spec in specs}
+    jobs = [job for job in observation.jobs if job.id in ids]
     return PolicyInput(
         specs=specs,
         capacity_gpus=pool.capacity_gpus,
         current=Allocation(
             gpus_by_job={spec.id: sum(known.current.workers(spec.id).values()) * spec.gpus_per_worker for spec in specs}
         ),
-        speed_by_job={job_id: speeds for job_id, speeds in known.speed_by_job.items() if job_id in ids},
-        attained_gpu_s_by_job={job_id: held for job_id, held in known.attained_gpu_s_by_job.items() if job_id in ids},
-        now_s=known.now_s,
+        speed_by_job=_of(known.speed_by_job, ids),
+        attained_gpu_s_by_job={job.id: job.attained_gpu_s for job in jobs},
+        now_s=observation.now_s,
+        remaining_s_by_job=_of(observation.remaining_s_by_job, ids),
+        service_by_job={job.id: job.service for job in jobs},
+        costs=observation.costs,
+        params=known.params,
     )
+
+
+def _placer_input(pool: Pool, specs: tuple[JobSpec, ...], known: Known, allocation: Allocation) -> PlacerInput:
+    observation, ids = known.observation, {spec.id for spec in specs}
+    return PlacerInput(
+        allocation=allocation,
+        specs=specs,
+        cluster=pool.cluster,
+        capacity_gpus=pool.gpus_by_node,
+        current=known.current,
+        avoid_by_job=known.avoid_by_job,
+        remaining_s_by_job=_of(observation.remaining_s_by_job, ids),
+        step_s_by_job=_of(observation.step_s_by_job, ids),
+        gradient_bytes_by_job=_of(observation.gradient_bytes_by_job, ids),
+        speed_by_job=_of(known.speed_by_job, ids),
+        costs=observation.costs,
+        params=known.params,
+    )
+
+
+def _of(by_job: Mapping[str, T], ids: Collection[str]) -> dict[str, T]:
+    return {job_id: value for job_id, value in by_job.items() if job_id in ids}

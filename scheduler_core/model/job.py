@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from scheduler_core.errors import InvalidValue
+from scheduler_core.model.service import Service
 from scheduler_core.model.units import Resources
 
 
@@ -127,6 +128,8 @@ class JobSpec:
         gpu_type: GPU type it must run on, empty for any.
         category: Jobs of one category learn speed tables from each other.
         epochs: Epochs to train.
+        num_gpus: GPUs that it asks for under policies that do not resize, 0 where its user named none.
+        gpu_sizes: Sizes that it may have, GPUs in ascending order; empty for every multiple of ``gpus_per_worker``.
 
     Raises:
         InvalidValue: A bound is out of order or not a multiple of ``gpus_per_worker``.
@@ -145,6 +148,8 @@ class JobSpec:
     gpu_type: str = ""
     category: str = ""
     epochs: int = 1
+    num_gpus: int = 0
+    gpu_sizes: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         """Check the bounds once, here at the edge."""
@@ -212,6 +217,7 @@ class Job:
         checkpoint_s: Since when a try of its checkpoint step waits to run, 0 where none does.
         stalled: Its segment ended long ago and no new gate has come: nothing is kept for it meanwhile.
         attained_gpu_s: GPU seconds held so far, all segments.
+        service: The same by start, with how long it ran and waited.
         retries: Segments in a row that ended without a new checkpoint.
         failures: Workers that failed lately, in order of their end.
         pinned: No preemption or growth by choice (budget of segments or status size used up).
@@ -237,6 +243,7 @@ class Job:
     checkpoint_s: float = 0.0
     stalled: bool = False
     attained_gpu_s: float = 0.0
+    service: Service = Service()
     retries: int = 0
     failures: tuple[WorkerFailure, ...] = ()
     pinned: bool = False

@@ -9,6 +9,7 @@ from scheduler_core.errors import InvalidValue
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.job import Job
 from scheduler_core.model.queue import Queue
+from scheduler_core.model.resizes import ResizeCosts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +23,10 @@ class Observation:
         queues: The queues, by name.
         refused: Jobs whose request is not legal, by id, with the text their user is shown; not among ``jobs``.
         speed_by_job: For each job, samples/s at 0, 1, 2, ... GPUs; index 0 is 0. Empty when nothing is known.
+        remaining_s_by_job: Seconds that a job still needs at one GPU, where known (R of the papers).
+        step_s_by_job: Seconds of one optimizer step without communication, where known.
+        gradient_bytes_by_job: Bytes that each rank reduces with the others in one step, where known.
+        costs: What a change of a running job costs.
     """
 
     now_s: float
@@ -30,6 +35,10 @@ class Observation:
     queues: Mapping[str, Queue] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
     speed_by_job: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    remaining_s_by_job: Mapping[str, float] = field(default_factory=dict)
+    step_s_by_job: Mapping[str, float] = field(default_factory=dict)
+    gradient_bytes_by_job: Mapping[str, float] = field(default_factory=dict)
+    costs: ResizeCosts = ResizeCosts()
 
     def __post_init__(self) -> None:
         """Bring the jobs into their one order."""

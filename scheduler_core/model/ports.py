@@ -14,6 +14,8 @@ from scheduler_core.model.observation import Observation
 from scheduler_core.model.params import Params
 from scheduler_core.model.placement import Placement
 from scheduler_core.model.plan import Action
+from scheduler_core.model.resizes import ResizeCosts
+from scheduler_core.model.service import Service
 from scheduler_core.model.target import Target
 
 
@@ -81,6 +83,10 @@ class PolicyInput:
         speed_by_job: Samples/s at 0, 1, 2, ... GPUs, where known.
         attained_gpu_s_by_job: GPU seconds held so far.
         now_s: The moment of the observation.
+        remaining_s_by_job: Seconds still needed at one GPU, where known.
+        service_by_job: What each job has had.
+        costs: What a change of a running job costs.
+        params: The settings.
     """
 
     specs: tuple[JobSpec, ...]
@@ -89,6 +95,10 @@ class PolicyInput:
     speed_by_job: Mapping[str, tuple[float, ...]]
     attained_gpu_s_by_job: Mapping[str, float]
     now_s: float
+    remaining_s_by_job: Mapping[str, float] = field(default_factory=dict)
+    service_by_job: Mapping[str, Service] = field(default_factory=dict)
+    costs: ResizeCosts = ResizeCosts()
+    params: Params = Params()
 
 
 class Policy(Protocol):
@@ -110,6 +120,12 @@ class PlacerInput:
         capacity_gpus: GPUs by node that may be used in all, the jobs' current ones included.
         current: Where their workers stand now.
         avoid_by_job: Nodes on which a job's workers failed a moment ago: to be used for it only when no others do.
+        remaining_s_by_job: Seconds still needed at one GPU, where known.
+        step_s_by_job: Seconds of one optimizer step without communication, where known.
+        gradient_bytes_by_job: Bytes reduced by each rank in one step, where known.
+        speed_by_job: Samples/s at 0, 1, 2, ... GPUs, where known.
+        costs: What a change of a running job costs.
+        params: The settings.
     """
 
     allocation: Allocation
@@ -118,6 +134,12 @@ class PlacerInput:
     capacity_gpus: Mapping[str, int]
     current: Placement
     avoid_by_job: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    remaining_s_by_job: Mapping[str, float] = field(default_factory=dict)
+    step_s_by_job: Mapping[str, float] = field(default_factory=dict)
+    gradient_bytes_by_job: Mapping[str, float] = field(default_factory=dict)
+    speed_by_job: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    costs: ResizeCosts = ResizeCosts()
+    params: Params = Params()
 
 
 class Placer(Protocol):
