@@ -1,0 +1,1 @@
+"""Workloads: readers of published traces, and generators."""
