@@ -1,9 +1,11 @@
-"""What the policies share: the order of first come, first served, and how large a job is worth growing."""
+"""The orders in which policies serve jobs, each total, and how large a job is worth growing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping, Sequence
 
+from scheduler_core.allocate.rungs import useful_rungs
 from scheduler_core.model.job import JobSpec
 
 
@@ -12,7 +14,13 @@ def by_arrival(specs: Iterable[JobSpec]) -> list[JobSpec]:
     return sorted(specs, key=lambda spec: (-spec.priority, spec.submitted_s, spec.id))
 
 
-def useful_gpus(spec: JobSpec, speed: tuple[float, ...]) -> int:
+def by_remaining(specs: Iterable[JobSpec], remaining_s_by_job: Mapping[str, float]) -> list[JobSpec]:
+    """Jobs by priority class, then seconds still needed at one GPU, then arrival; unknown is longer than any known."""
+    left = remaining_s_by_job
+    return sorted(specs, key=lambda spec: (-spec.priority, left.get(spec.id, math.inf), spec.submitted_s, spec.id))
+
+
+def useful_gpus(spec: JobSpec, speed: Sequence[float]) -> int:
     """The most GPUs that are known to help, or not known not to.
 
     Args:
@@ -20,11 +28,7 @@ def useful_gpus(spec: JobSpec, speed: tuple[float, ...]) -> int:
         speed: Samples/s at 0, 1, 2, ... GPUs; may be empty or shorter than the job's maximum.
 
     Returns:
-        The job's maximum, or the smallest size of the highest speed where the table shows a larger size to be no
-        faster; never below the job's minimum.
+        The largest of its useful sizes; 0 where no size is allowed.
     """
-    sizes = range(spec.min_gpus, min(spec.max_gpus, len(speed) - 1) + 1, spec.gpus_per_worker)
-    if not sizes:
-        return spec.max_gpus
-    best = max(sizes, key=lambda gpus: (speed[gpus], -gpus))
-    return best if best < sizes[-1] else spec.max_gpus
+    sizes = useful_rungs(spec, speed)
+    return sizes[-1] if sizes else 0

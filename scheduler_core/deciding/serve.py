@@ -116,6 +116,7 @@ def _policy_input(pool: Pool, specs: tuple[JobSpec, ...], known: Known) -> Polic
         now_s=observation.now_s,
         remaining_s_by_job=_of(observation.remaining_s_by_job, ids),
         service_by_job={job.id: job.service for job in jobs},
+        started_s_by_job={job.id: job.started_s for job in jobs if job.started_s is not None},
         costs=observation.costs,
         params=known.params,
     )

@@ -85,6 +85,7 @@ class PolicyInput:
         now_s: The moment of the observation.
         remaining_s_by_job: Seconds still needed at one GPU, where known.
         service_by_job: What each job has had.
+        started_s_by_job: When each job first started, seconds since the epoch; not named while it never did.
         costs: What a change of a running job costs.
         params: The settings.
     """
@@ -97,6 +98,7 @@ class PolicyInput:
     now_s: float
     remaining_s_by_job: Mapping[str, float] = field(default_factory=dict)
     service_by_job: Mapping[str, Service] = field(default_factory=dict)
+    started_s_by_job: Mapping[str, float] = field(default_factory=dict)
     costs: ResizeCosts = ResizeCosts()
     params: Params = Params()
 

@@ -276,7 +276,9 @@ def test_a_quarantined_job_stays_as_it_is_and_the_others_go_on() -> None:
 
 def test_policies_have_names() -> None:
     """Ours are always there; another name is refused with those that exist; packages offer more by an entry point."""
-    assert policy_names() == ("elastic_fifo", "fifo")
+    assert policy_names() == (
+        *("afs_l", "elastic_fifo", "elastic_srjf", "elastic_tiresias", "ffdl", "fifo", "srjf", "tiresias"),
+    )
     assert GROUP == "voda.policies"
-    with pytest.raises(InvalidValue, match="expected one of elastic_fifo, fifo, got 'srjf'"):
-        policy_named("srjf")
+    with pytest.raises(InvalidValue, match=r"expected one of afs_l, elastic_fifo, .*, tiresias, got 'lottery'"):
+        policy_named("lottery")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
+from scheduler_core.allocate.registry import policy_names
 from scheduler_core.cycle import attempt, decide, run_cycle
 from scheduler_core.errors import StageFailed
 from scheduler_core.model.decision import Decision, DecisionKind
@@ -65,7 +66,7 @@ def test_an_unknown_policy_leaves_the_target() -> None:
 
     decision = decide(observation, target, Params(policy="nonesuch"))
 
-    fault = "InvalidValue: policy: expected one of elastic_fifo, fifo, got 'nonesuch'"
+    fault = f"InvalidValue: policy: expected one of {', '.join(policy_names())}, got 'nonesuch'"
     fence = decision.target.fence
     assert fence is not None
     assert decision == Decision(target=replace(target, fence=fence), kind=DecisionKind.FENCED, fault=fault)
