@@ -17,7 +17,7 @@ from scheduler_core.model.resizes import ResizeCost, ResizeCosts, ResizeKind
 
 #: Changes of a kind that are kept.
 KEPT = 32
-#: Measurements that the default stands for, half of them at one GPU, half at the largest size seen.
+#: Measurements that the default stands for, and slopes between two of them.
 _PRIOR = 4
 #: Costs before anything was measured.
 DEFAULTS = ResizeCosts()
@@ -66,14 +66,14 @@ def learned_costs(changes_by_kind: Mapping[str, Changes], defaults: ResizeCosts 
 def _line(changes: Changes, default: ResizeCost) -> ResizeCost:
     if not changes.gpus:
         return default
-    ends = (1, max(changes.gpus)) * (_PRIOR // 2)
-    points = [(gpus, default.base_s + default.per_gpu_s * gpus) for gpus in ends]
-    points += zip(changes.gpus, changes.seconds, strict=True)
-    slopes = [
+    points = list(zip(changes.gpus, changes.seconds, strict=True))
+    slopes = [default.per_gpu_s] * _PRIOR
+    slopes += [
         (right[1] - left[1]) / (right[0] - left[0]) for left, right in combinations(points, 2) if left[0] != right[0]
     ]
-    slope = max(0.0, median(slopes)) if slopes else 0.0
-    base = max(0.0, median(seconds - slope * gpus for gpus, seconds in points))
+    slope = max(0.0, median(slopes))
+    bases = [default.base_s] * _PRIOR + [seconds - slope * gpus for gpus, seconds in points]
+    base = max(0.0, median(bases))
     return ResizeCost(base_s=_rounded(base), per_gpu_s=_rounded(slope))
 
 
