@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 from statistics import median
 
@@ -32,6 +32,8 @@ log = logging.getLogger(__name__)
 _SAVE_S = 60.0
 #: Tables that are made in one round; what is left has its turn in the next.
 _TABLES_A_ROUND = 30
+#: Rows that are learned from in one round; what is left is read again in the next.
+_ROWS_A_ROUND = 2_000
 #: A start that takes longer was held up by something else.
 _LONGEST_START_S = 3600.0
 
@@ -44,6 +46,7 @@ class _Told:
         own: What was known of the job itself.
         category: What was known of its category.
         known: Both.
+        step_s: Seconds of one of its steps without communication, 0 where unknown.
         table: Its speeds.
         until_s: When its evidence has aged by a step.
     """
@@ -51,6 +54,7 @@ class _Told:
     own: History
     category: History
     known: History
+    step_s: float
     table: tuple[float, ...]
     until_s: float
 
@@ -73,6 +77,7 @@ class Learning:
         self._stops = Stops()
         self._costs = ResizeCosts()
         self._is_new = False
+        self._rows_left = 0
         self._saved_s = -math.inf
 
     def rows_read(self, driver_by_job: Mapping[str, str]) -> dict[str, int]:
@@ -96,13 +101,16 @@ class Learning:
             The same with speeds, remaining times, step times, gradients' bytes and costs.
         """
         self._load()
-        for job in observation.jobs:
+        jobs = observation.jobs_by_id
+        self._rows_left = _ROWS_A_ROUND
+        for job_id, job in jobs.items():
             self._stops.watch(job, observation.now_s)
-            self._hear(job, heard.get(job.id, _SILENT))
-        self._forget({job.id for job in observation.jobs})
-        self._tell(observation.jobs, observation.now_s)
+            if job_id in heard:
+                self._hear(job, heard[job_id])
+        self._forget(jobs)
+        self._tell(jobs, observation.now_s)
         self._save(observation.now_s)
-        told = {job.id: (job, self._told[job.id]) for job in observation.jobs if job.id in self._told}
+        told = {job_id: (job, self._told[job_id]) for job_id, job in jobs.items() if job_id in self._told}
         left = {
             job_id: remaining_s(job.spec, one.known, one.table, job.progress.epoch)
             for job_id, (job, one) in told.items()
@@ -111,7 +119,7 @@ class Learning:
             observation,
             speed_by_job={job_id: one.table for job_id, (_, one) in told.items() if one.table},
             remaining_s_by_job={job_id: left_s for job_id, left_s in left.items() if left_s is not None},
-            step_s_by_job={job_id: median(one.known.step_s) for job_id, (_, one) in told.items() if one.known.step_s},
+            step_s_by_job={job_id: one.step_s for job_id, (_, one) in told.items() if one.step_s},
             gradient_bytes_by_job={
                 job_id: one.known.gradient_bytes for job_id, (_, one) in told.items() if one.known.gradient_bytes
             },
@@ -139,15 +147,16 @@ class Learning:
 
     def _hear(self, job: Job, status: DriverStatus) -> None:
         """Take what is new of an answer."""
-        known = self._jobs.get(job.id, JobLearned())
         if not status.driver_uid:
             return
+        known = self._jobs.get(job.id) or JobLearned()
         if known.driver != status.driver_uid:
             known = JobLearned(history=known.history, driver=status.driver_uid)
         if len(status.resizes) > known.resizes_read:
             self._learn_costs(job, status, known.resizes_read)
             known = replace(known, resizes_read=len(status.resizes))
-        if status.rows_to > known.rows_read == status.rows_from:
+        if status.rows_to > known.rows_read == status.rows_from and self._rows_left > 0:
+            self._rows_left -= len(status.rows)
             before, history = known.history, taught(known.history, status.rows)
             known = replace(known, history=history, rows_read=status.rows_to)
             self._teach_category(job, before, history)
@@ -178,11 +187,11 @@ class Learning:
     def _add_change(self, kind: str, gpus: int, seconds: float) -> None:
         self._changes[kind] = self._changes.get(kind, Changes()).with_one(gpus, seconds)
 
-    def _tell(self, jobs: Iterable[Job], now_s: float) -> None:
+    def _tell(self, jobs: Mapping[str, Job], now_s: float) -> None:
         """Make the tables of which something is new, as many as a round may make."""
         made = 0
-        for job in jobs:
-            told, learned = self._told.get(job.id), self._jobs.get(job.id)
+        for job_id, job in jobs.items():
+            told, learned = self._told.get(job_id), self._jobs.get(job_id)
             own = learned.history if learned else _NOTHING
             category = self._shown.get(_category(job), _NOTHING)
             if told and told.own is own and told.category is category and now_s < told.until_s:
@@ -195,16 +204,18 @@ class Learning:
         told, known = self._told.get(job.id), as_of_category(own, category)
         is_same = told is not None and told.known.sizes == known.sizes and now_s < told.until_s
         if told is not None and is_same:
-            self._told[job.id] = replace(told, own=own, category=category, known=known)
+            self._told[job.id] = replace(told, own=own, category=category, known=known, step_s=_step_s(known))
             return False
         table = _table(job, known.sizes, now_s)
         if told is not None and not is_news(told.table, table):
             table = told.table
         until_s = holds_until_s(known.sizes, now_s)
-        self._told[job.id] = _Told(own=own, category=category, known=known, table=table, until_s=until_s)
+        self._told[job.id] = _Told(
+            own=own, category=category, known=known, step_s=_step_s(known), table=table, until_s=until_s
+        )
         return True
 
-    def _forget(self, live: set[str]) -> None:
+    def _forget(self, live: Container[str]) -> None:
         for entries in (self._jobs, self._told):
             for gone in [job_id for job_id in entries if job_id not in live]:
                 del entries[gone]
@@ -212,7 +223,10 @@ class Learning:
 
 
 _NOTHING = History()
-_SILENT = DriverStatus()
+
+
+def _step_s(known: History) -> float:
+    return median(known.step_s) if known.step_s else 0.0
 
 
 def _category(job: Job) -> str:

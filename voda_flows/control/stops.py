@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 
 from scheduler_core.model.job import Job, JobPhase
@@ -34,7 +35,7 @@ class Stops:
         stop = self._stops.pop(job_id, None)
         return stop.queued_s - stop.told_s if stop is not None and stop.queued_s is not None else None
 
-    def forget(self, live: set[str]) -> None:
+    def forget(self, live: Container[str]) -> None:
         """Forget jobs that are gone."""
         for gone in [job_id for job_id in self._stops if job_id not in live]:
             del self._stops[gone]

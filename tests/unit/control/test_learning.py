@@ -172,6 +172,17 @@ def test_a_restart_costs_its_stop_and_its_start() -> None:
     }
 
 
+def test_many_new_rows_are_learned_from_over_several_rounds() -> None:
+    """A scheduler that finds a thousand jobs with rows makes its first round all the same; no row is left out."""
+    learning = Learning(InMemory())
+    jobs = [job_of(f"j{number:03}") for number in range(500)]
+    heard = {job.id: said(*epochs_at(1, *[100.0] * 6)) for job in jobs}
+    known = [len(learning.filled(observed(*jobs), heard).speed_by_job) for _ in range(20)]
+
+    assert known[0] < 500 == known[-1]
+    assert learning.rows_read({job.id: "d" for job in jobs[-1:]}) == {"d": 7}
+
+
 def test_what_is_learned_is_kept_once_a_minute() -> None:
     """And only where something is new."""
     kept = InMemory()
