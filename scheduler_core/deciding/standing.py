@@ -25,6 +25,8 @@ from scheduler_core.model.target import Target
 
 #: Marks the digest of a decision that served waiting jobs only.
 _WAITING_ONLY = "waiting:"
+#: Policies that ask of a table only which size is the fastest, or nothing.
+_BY_BEST_SIZE = ("fifo", "elastic_fifo", "srjf", "elastic_srjf", "tiresias")
 #: Policies to which it is nothing how long a job still takes.
 _WITHOUT_REMAINING = ("fifo", "elastic_fifo", "tiresias", "elastic_tiresias", "ffdl")
 
@@ -151,11 +153,18 @@ def input_digest(observation: Observation, target: Target, params: Params) -> st
         "jobs": [_relevant(job, target) for job in observation.jobs],
         "remaining": _remaining(observation, params),
         "service": _levels(observation, params),
-        "speeds": {job_id: rounded(speeds) for job_id, speeds in observation.speed_by_job.items()},
+        "speeds": _speeds(observation, params),
         "quarantined": sorted(quarantines(observation, target)),
         "avoided": avoided(observation, params),
     }
     return hashlib.sha256(json.dumps(relevant, sort_keys=True).encode()).hexdigest()
+
+
+def _speeds(observation: Observation, params: Params) -> Mapping[str, object]:
+    """Speeds as the policy sees them: to some of them it only matters which size is the best."""
+    if params.policy in _BY_BEST_SIZE:
+        return {job_id: speeds.index(max(speeds)) for job_id, speeds in observation.speed_by_job.items() if speeds}
+    return {job_id: rounded(speeds) for job_id, speeds in observation.speed_by_job.items()}
 
 
 def _remaining(observation: Observation, params: Params) -> Mapping[str, int]:

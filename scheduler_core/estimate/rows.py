@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from scheduler_core.estimate.seen import SizeSeen, seen_again
+from scheduler_core.estimate.seen import SizeSeen, seen_again, short
 
 #: A first row of so many seconds counts: the warm-up is a small part of it.
 LONG_ROW_S = 120.0
@@ -136,21 +136,16 @@ def _with_speed(history: History, row: ReportRow) -> History:
     if is_told_twice or not (0 < row.batch < math.inf):
         return replace(history, runs=_ordered(runs))
     sizes = {seen.gpus: seen for seen in history.sizes}
-    speed = _short(row.steps * row.batch / length_s)
-    stretch = SizeSeen(gpus=row.gpus, speeds=(speed,), seconds=(_short(length_s),), last_s=row.time_s)
+    speed = short(row.steps * row.batch / length_s)
+    stretch = SizeSeen(gpus=row.gpus, speeds=(speed,), seconds=(short(length_s),), last_s=row.time_s)
     sizes[row.gpus] = seen_again(sizes.get(row.gpus), stretch, is_visit=not run.is_counted)
     runs[row.kind] = replace(run, is_counted=True)
     return replace(
         history,
         sizes=tuple(sizes[gpus] for gpus in sorted(sizes)),
         runs=_ordered(runs),
-        step_s=(*history.step_s, _short(row.compute_s / row.steps))[-_KEPT_STEPS:],
+        step_s=(*history.step_s, short(row.compute_s / row.steps))[-_KEPT_STEPS:],
     )
-
-
-def _short(value: float) -> float:
-    """A figure to six digits: it is kept as text for every job."""
-    return float(f"{value:.6g}")
 
 
 def _ordered(runs: dict[str, Run]) -> tuple[Run, ...]:

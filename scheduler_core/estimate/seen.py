@@ -95,11 +95,16 @@ def seen_again(seen: SizeSeen | None, stretch: SizeSeen, *, is_visit: bool) -> S
         speeds, seconds = speeds[:-1], seconds[:-1]
     return SizeSeen(
         gpus=seen.gpus,
-        speeds=(*speeds, speed)[-KEPT:],
-        seconds=(*seconds, length_s)[-KEPT:],
+        speeds=(*speeds, short(speed))[-KEPT:],
+        seconds=(*seconds, short(length_s))[-KEPT:],
         last_s=max(seen.last_s, stretch.last_s),
         visits=seen.visits + is_visit,
     )
+
+
+def short(value: float) -> float:
+    """A figure to six digits: it is kept as text for every job."""
+    return float(f"{value:.6g}")
 
 
 def scale_between(own: Iterable[SizeSeen], others: Iterable[SizeSeen]) -> float:
@@ -111,4 +116,4 @@ def scale_between(own: Iterable[SizeSeen], others: Iterable[SizeSeen]) -> float:
 
 def scaled(seen: SizeSeen, factor: float) -> SizeSeen:
     """The same, so many times as fast."""
-    return seen if factor == 1.0 else replace(seen, speeds=tuple(speed * factor for speed in seen.speeds))
+    return seen if factor == 1.0 else replace(seen, speeds=tuple(short(speed * factor) for speed in seen.speeds))

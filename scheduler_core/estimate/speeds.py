@@ -50,7 +50,7 @@ _MOST_DOUBLED = 3
 #: A difference counts from so many standard errors on.
 _SIGMAS = 2.0
 #: A table whose entries all stay within this is no news.
-_NEWS = 0.05
+_NEWS = 0.1
 
 Floats = NDArray[np.float64]
 

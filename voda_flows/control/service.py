@@ -76,8 +76,8 @@ def service_of(waits: Sequence[Wait], spent: Iterable[Spent], now_s: float) -> S
         waited_s = max(0.0, now_s - waits[-1].since_s)
     since = [row for row in rows if starts and row[1] >= starts[-1][1]]
     return Service(
-        attained_gpu_s=sum(gpus * (end_s - start_s) for gpus, start_s, end_s in rows),
-        since_start_gpu_s=sum(gpus * (end_s - start_s) for gpus, start_s, end_s in since),
+        attained_gpu_s=sum((gpus * (end_s - start_s) for gpus, start_s, end_s in rows), 0.0),
+        since_start_gpu_s=sum((gpus * (end_s - start_s) for gpus, start_s, end_s in since), 0.0),
         running_s=_covered_s((start_s, end_s) for _, start_s, end_s in since),
         waiting_s=waited_s,
     )

@@ -131,7 +131,7 @@ def test_the_second_job_of_a_category_starts_from_the_first() -> None:
 
 
 def test_noise_changes_no_table() -> None:
-    """A row that says the same within five percent leaves the very same table."""
+    """A row that says the same within ten percent leaves the very same table."""
     learning = Learning(InMemory())
     before = learning.filled(observed(job_of()), {"a": said(*epochs_at(1, *[100.0] * 6))})
     after = learning.filled(observed(job_of()), {"a": said(row(1, 103.0), first=7)})
