@@ -14,17 +14,15 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from scheduler_core.estimate.categories import as_of_category, with_job
-from scheduler_core.estimate.costs import Changes, learned_costs
 from scheduler_core.estimate.remaining import remaining_s
 from scheduler_core.estimate.rows import History, taught
 from scheduler_core.estimate.seen import SizeSeen
 from scheduler_core.estimate.speeds import holds_until_s, is_news, speed_table
 from scheduler_core.model.job import Job
 from scheduler_core.model.observation import Observation
-from scheduler_core.model.resizes import ResizeCosts
+from voda_flows.control.changes import ChangesSeen
 from voda_flows.control.kept import JobLearned, Kept, Learned
 from voda_flows.control.reports import DriverStatus
-from voda_flows.control.stops import Stops
 
 log = logging.getLogger(__name__)
 
@@ -34,8 +32,6 @@ _SAVE_S = 60.0
 _TABLES_A_ROUND = 30
 #: Rows that are learned from in one round; what is left is read again in the next.
 _ROWS_A_ROUND = 2_000
-#: A start that takes longer was held up by something else.
-_LONGEST_START_S = 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,10 +68,8 @@ class Learning:
         self._jobs: dict[str, JobLearned] = {}
         self._categories: dict[str, History] = {}
         self._shown: dict[str, History] = {}
-        self._changes: dict[str, Changes] = {}
+        self._changes = ChangesSeen()
         self._told: dict[str, _Told] = {}
-        self._stops = Stops()
-        self._costs = ResizeCosts()
         self._is_new = False
         self._rows_left = 0
         self._saved_s = -math.inf
@@ -104,7 +98,7 @@ class Learning:
         jobs = observation.jobs_by_id
         self._rows_left = _ROWS_A_ROUND
         for job_id, job in jobs.items():
-            self._stops.watch(job, observation.now_s)
+            self._changes.watch(job, observation.now_s)
             if job_id in heard:
                 self._hear(job, heard[job_id])
         self._forget(jobs)
@@ -123,13 +117,13 @@ class Learning:
             gradient_bytes_by_job={
                 job_id: one.known.gradient_bytes for job_id, (_, one) in told.items() if one.known.gradient_bytes
             },
-            costs=self._costs,
+            costs=self._changes.costs,
         )
 
     def save(self) -> None:
         """Keep what was learned now, where there is anything new."""
         if self._is_new:
-            self._kept.save(Learned(jobs=self._jobs, categories=self._categories, changes=self._changes))
+            self._kept.save(Learned(jobs=self._jobs, categories=self._categories, changes=self._changes.by_kind))
             self._is_new = False
 
     def _load(self) -> None:
@@ -137,8 +131,7 @@ class Learning:
             self._is_loaded = True
             learned = self._kept.load()
             self._jobs, self._categories = dict(learned.jobs), dict(learned.categories)
-            self._changes, self._shown = dict(learned.changes), dict(learned.categories)
-            self._costs = learned_costs(self._changes)
+            self._changes, self._shown = ChangesSeen(learned.changes), dict(learned.categories)
 
     def _save(self, now_s: float) -> None:
         if not 0 <= now_s - self._saved_s < _SAVE_S:
@@ -153,7 +146,7 @@ class Learning:
         if known.driver != status.driver_uid:
             known = JobLearned(history=known.history, driver=status.driver_uid)
         if len(status.resizes) > known.resizes_read:
-            self._learn_costs(job, status, known.resizes_read)
+            self._changes.hear(job, status.resizes[known.resizes_read :])
             known = replace(known, resizes_read=len(status.resizes))
         if status.rows_to > known.rows_read == status.rows_from and self._rows_left > 0:
             self._rows_left -= len(status.rows)
@@ -170,22 +163,6 @@ class Learning:
             self._categories[key] = with_job(self._categories.get(key, History()), before, history)
             if _is_news(self._shown.get(key, History()), self._categories[key]):
                 self._shown[key] = self._categories[key]
-
-    def _learn_costs(self, job: Job, status: DriverStatus, read: int) -> None:
-        for resize in status.resizes[read:]:
-            if resize.kind == "start" and resize.first_step_s is not None and job.granted_s is not None:
-                seconds = resize.first_step_s - job.granted_s
-                if 0.0 < seconds < _LONGEST_START_S:
-                    self._add_change("start", resize.to_size, seconds)
-                    stopped_s = self._stops.started(job.id)
-                    if stopped_s is not None:
-                        self._add_change("restart", resize.to_size, stopped_s + seconds)
-            elif resize.kind in ("grow", "shrink") and resize.still_s is not None:
-                self._add_change(resize.kind, resize.to_size, resize.still_s)
-        self._costs = learned_costs(self._changes)
-
-    def _add_change(self, kind: str, gpus: int, seconds: float) -> None:
-        self._changes[kind] = self._changes.get(kind, Changes()).with_one(gpus, seconds)
 
     def _tell(self, jobs: Mapping[str, Job], now_s: float) -> None:
         """Make the tables of which something is new, as many as a round may make."""
@@ -219,7 +196,7 @@ class Learning:
         for entries in (self._jobs, self._told):
             for gone in [job_id for job_id in entries if job_id not in live]:
                 del entries[gone]
-        self._stops.forget(live)
+        self._changes.forget(live)
 
 
 _NOTHING = History()
