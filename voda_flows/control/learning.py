@@ -30,6 +30,8 @@ log = logging.getLogger(__name__)
 _SAVE_S = 60.0
 #: Tables that are made in one round; what is left has its turn in the next.
 _TABLES_A_ROUND = 30
+#: The largest size that is told, whatever a job asks for: a table is sought through for each decision.
+_MOST_GPUS = 1024
 #: Rows that are learned from in one round; what is left is read again in the next.
 _ROWS_A_ROUND = 2_000
 
@@ -214,10 +216,11 @@ def _category(job: Job) -> str:
 def _table(job: Job, sizes: tuple[SizeSeen, ...], now_s: float) -> tuple[float, ...]:
     """A job's table, none where the numbers cannot be dealt with: nothing may keep a round from being run."""
     try:
-        return speed_table(sizes, job.spec.max_gpus, now_s)
+        table = speed_table(sizes, min(job.spec.max_gpus, _MOST_GPUS), now_s)
     except (ArithmeticError, RuntimeError, ValueError) as fault:
         log.warning("job=%s speeds=unknown fault=%r", job.id, str(fault))
         return ()
+    return table if all(map(math.isfinite, table)) else ()
 
 
 def _is_news(shown: History, history: History) -> bool:

@@ -12,6 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from scheduler_core.errors import InvalidValue
 from scheduler_core.model.job import Job, JobPhase, WorkerFailure
@@ -21,13 +22,15 @@ from voda_flows.control import clock, pods
 from voda_flows.control.clock import Sightings
 from voda_flows.control.cluster import OtherGpus, cluster_of, gpus_by_type
 from voda_flows.control.jobs import JobNodes, find_jobs
-from voda_flows.control.learning import Learning
 from voda_flows.control.reports import DriverStatus, Reports
 from voda_flows.control.request import Limits
 from voda_flows.control.view import JobView, job_of, pods_of, requested
 from voda_flows.control.volumes import Claims
 from voda_flows.objects import Key, Object, key_of
 from voda_flows.store import ObjectStore
+
+if TYPE_CHECKING:  # what fits tables is heavy, and who only looks needs none
+    from voda_flows.control.learning import Learning
 
 log = logging.getLogger(__name__)
 

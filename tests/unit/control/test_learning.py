@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -310,3 +311,17 @@ def test_the_observer_asks_for_rows_and_tells_speeds(tmp_path: Path) -> None:
 
     assert table[2] == pytest.approx(80.0, rel=0.01)
     assert rows.asked == [{uid: 0}, {uid: 7}]
+
+
+@pytest.mark.parametrize("speed", [1e-30, 1e30])
+def test_speeds_beyond_reason_stop_nothing(speed: float) -> None:
+    """A job may say what it likes of itself: whatever becomes of its table, others have theirs."""
+    learning = Learning(InMemory())
+    odd = [row(gpus, speed**gpus, time_s=1e9) for gpus in (1, 1, 2, 2, 3, 3)]
+    filled = learning.filled(
+        observed(job_of("a"), running(spec("b", (1, 10**9)), "n0")),
+        {"a": said(*odd), "b": said(*epochs_at(1, *[100.0] * 6))},
+    )
+
+    assert all(math.isfinite(value) and value >= 0 for table in filled.speed_by_job.values() for value in table)
+    assert filled.speed_by_job["b"][1] == pytest.approx(100.0, rel=0.01)
