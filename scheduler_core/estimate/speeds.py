@@ -12,8 +12,8 @@ In: what was seen at single sizes. Out: a table for 0, 1, 2, ... GPUs. A piece o
 3. *Exploring.* Up to the first size that is *no faster* each GPU adds at least ``EXPLORE`` of one GPU's speed, so a
    policy that has GPUs to spare tries what nobody has tried. A size is no faster only when enough was seen of it, when
    a smaller one was as fast beyond the noise of both (that of few stretches is thought to be large: a job that came
-   by a small size in passing goes back to it and measures), and when no larger one was seen to be faster; the verdict
-   holds for a while, doubled with each visit. From it on the table never rises.
+   by a small size in passing goes back to it and measures), and when no larger one was seen to be faster. From it on
+   the table never rises. The verdict holds for a while, doubled with each visit; then that one size is tried again.
 
 Evidence ages: it loses half of its weight every ``AGE_S``, in steps, so a table that nothing new is known of changes
 seldom.
@@ -81,14 +81,18 @@ def speed_table(sizes: Sequence[SizeSeen], max_gpus: int, now_s: float) -> tuple
 
 
 def no_faster(sizes: Sequence[SizeSeen], now_s: float) -> float:
-    """The smallest size that was seen to be no faster than a smaller one, infinity where there is none."""
+    """From which size on more GPUs are not to be tried, infinity where all are.
+
+    That is the smallest size that was seen to be no faster than a smaller one; when that verdict is old, the one after
+    it: one size is tried again, and the larger ones only where that one is faster now.
+    """
     for place, seen in enumerate(sizes[1:], start=1):
-        if not seen.is_enough or now_s - seen.last_s >= trusted_for_s(seen):
+        if not seen.is_enough:
             continue
         best = max(sizes[:place], key=lambda one: (one.speed * (1.0 - _SIGMAS * one.error), -one.gpus))
         is_beaten = any(_gains(best, larger) > _noise(best, larger) for larger in sizes[place + 1 :])
         if not is_beaten and _gains(best, seen) + _noise(best, seen) < EXPLORE * (seen.gpus - best.gpus) / best.gpus:
-            return seen.gpus
+            return seen.gpus + (now_s - seen.last_s >= trusted_for_s(seen))
     return math.inf
 
 

@@ -9,12 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+from scheduler_core.cycle import decide
 from scheduler_core.deciding.hysteresis import steadied
 from scheduler_core.model.allocation import Allocation
 from scheduler_core.model.params import Params
 from scheduler_core.model.ports import PolicyInput
 from scheduler_core.model.resizes import ResizeCost, ResizeCosts
-from tests.unit.core.builders import asked, spec
+from scheduler_core.model.target import Target
+from tests.unit.core.builders import asked, cluster, running, seen, spec
 
 #: Growing and shrinking cost ten seconds, and the horizon is a hundred.
 COSTS = ResizeCosts(grow=ResizeCost(base_s=10.0), shrink=ResizeCost(base_s=10.0))
@@ -89,6 +91,18 @@ def test_a_job_at_a_size_that_it_may_not_have_is_resized() -> None:
 def test_a_job_that_is_slower_for_its_size_shrinks() -> None:
     """Shrinking is the policy's to decide."""
     assert kept({"a": 1}, ask({"a": 2}, speed_by_job={"a": (0.0, 10.0, 9.0)})) == {"a": 1}
+
+
+def test_a_decision_leaves_a_job_that_is_nearly_done_as_it_is() -> None:
+    """Three GPUs are free, and the job is not given them for its last second."""
+    job = running(spec("a", (1, 4)), "n0")
+    params = Params(policy="elastic_fifo", decide_interval_s=30.0)
+    sizes = [
+        decide(seen(cluster(4), job, remaining_s_by_job={"a": left_s}), Target(), params).target.allocation.gpus("a")
+        for left_s in (100.0, 0.5)
+    ]
+
+    assert sizes == [4, 1]
 
 
 SIZES = some.integers(0, 8)
