@@ -30,6 +30,8 @@ log = logging.getLogger(__name__)
 _SAVE_S = 60.0
 #: Tables that are made in one round; what is left has its turn in the next.
 _TABLES_A_ROUND = 30
+#: Categories that are remembered, those heard of last: users name them as they like.
+_MOST_CATEGORIES = 1_000
 #: The largest size that is told, whatever a job asks for: a table is sought through for each decision.
 _MOST_GPUS = 1024
 #: Rows that are learned from in one round; what is left is read again in the next.
@@ -74,6 +76,7 @@ class Learning:
         self._told: dict[str, _Told] = {}
         self._is_new = False
         self._rows_left = 0
+        self._last_made = ""
         self._saved_s = -math.inf
 
     def rows_read(self, driver_by_job: Mapping[str, str]) -> dict[str, int]:
@@ -125,6 +128,10 @@ class Learning:
     def save(self) -> None:
         """Keep what was learned now, where there is anything new."""
         if self._is_new:
+            newest = sorted(self._categories, key=lambda key: (-self._categories[key].last_s, key))
+            for key in newest[_MOST_CATEGORIES:]:
+                del self._categories[key]
+                self._shown.pop(key, None)
             self._kept.save(Learned(jobs=self._jobs, categories=self._categories, changes=self._changes.by_kind))
             self._is_new = False
 
@@ -167,16 +174,19 @@ class Learning:
                 self._shown[key] = self._categories[key]
 
     def _tell(self, jobs: Mapping[str, Job], now_s: float) -> None:
-        """Make the tables of which something is new, as many as a round may make."""
-        made = 0
-        for job_id, job in jobs.items():
-            told, learned = self._told.get(job_id), self._jobs.get(job_id)
+        """Make the tables of which something is new, as many as a round may make, in turn."""
+        made, begin = 0, self._last_made
+        for job_id in (*(one for one in jobs if one > begin), *(one for one in jobs if one <= begin)):
+            job, told, learned = jobs[job_id], self._told.get(job_id), self._jobs.get(job_id)
             own = learned.history if learned else _NOTHING
             category = self._shown.get(_category(job), _NOTHING)
-            if told and told.own is own and told.category is category and now_s < told.until_s:
+            is_known = own is not _NOTHING or category is not _NOTHING
+            if not is_known or (told and told.own is own and told.category is category and now_s < told.until_s):
                 continue
-            if made < _TABLES_A_ROUND and (own is not _NOTHING or category is not _NOTHING):
-                made += self._tell_job(job, own, category, now_s)
+            if made == _TABLES_A_ROUND:
+                return
+            made += self._tell_job(job, own, category, now_s)
+            self._last_made = job_id
 
     def _tell_job(self, job: Job, own: History, category: History, now_s: float) -> bool:
         """Tell what is known of a job; whether a table had to be made for it."""

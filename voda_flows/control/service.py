@@ -6,6 +6,7 @@ job waited: who resizes or moves is granted again at once, who was preempted wai
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -60,26 +61,71 @@ def waits_of(segments: Iterable[SegmentNodes]) -> tuple[Wait, ...]:
     return tuple(found)
 
 
-def service_of(waits: Sequence[Wait], spent: Iterable[Spent], now_s: float) -> Service:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """What a job has had, but for what still goes on; read once for each version of its Workflow.
+
+    Attributes:
+        gpu_s: GPU seconds of workers that have ended.
+        since_start_gpu_s: Of these, those since the last start.
+        open_gpus: GPUs of the workers that have not ended.
+        open_since_s: When each GPU of these was taken, all added up.
+        running_s: Seconds since the last start in which it held GPUs, up to the first worker that has not ended.
+        runs_since_s: When that worker began, None where all have ended.
+        waited_s: How long it waited before its last start.
+        waits_since_s: Since when it waits, None where it does not.
+    """
+
+    gpu_s: float = 0.0
+    since_start_gpu_s: float = 0.0
+    open_gpus: int = 0
+    open_since_s: float = 0.0
+    running_s: float = 0.0
+    runs_since_s: float | None = None
+    waited_s: float = 0.0
+    waits_since_s: float | None = None
+
+
+def account_of(waits: Sequence[Wait], spent: Sequence[Spent]) -> Account:
     """What a job has had.
 
     Args:
         waits: Its waits, oldest first.
-        spent: Times of its workers.
-        now_s: Seconds since the epoch.
+        spent: Times of its workers; those that have not ended are of its present run.
     """
-    rows = [(one.gpus, one.start_s, max(one.start_s, now_s if one.end_s is None else one.end_s)) for one in spent]
     granted = [(wait.since_s, wait.granted_s) for wait in waits if wait.granted_s is not None]
     starts = granted[:1] + [(since_s, at_s) for since_s, at_s in granted[1:] if at_s - since_s > WAITED_S]
-    waited_s = max(0.0, starts[-1][1] - starts[-1][0]) if starts else 0.0
-    if waits and waits[-1].granted_s is None:
-        waited_s = max(0.0, now_s - waits[-1].since_s)
-    since = [row for row in rows if starts and row[1] >= starts[-1][1]]
+    since_s, start_s = starts[-1] if starts else (math.inf, math.inf)
+    ended = [(one.gpus, one.start_s, max(one.start_s, one.end_s)) for one in spent if one.end_s is not None]
+    going = [one for one in spent if one.end_s is None]
+    runs_since_s = min((one.start_s for one in going), default=None)
+    until_s = math.inf if runs_since_s is None else runs_since_s
+    return Account(
+        gpu_s=sum((gpus * (to_s - from_s) for gpus, from_s, to_s in ended), 0.0),
+        since_start_gpu_s=sum((gpus * (to_s - from_s) for gpus, from_s, to_s in ended if from_s >= start_s), 0.0),
+        open_gpus=sum(one.gpus for one in going),
+        open_since_s=sum((one.gpus * one.start_s for one in going), 0.0),
+        running_s=_covered_s((from_s, min(to_s, until_s)) for _, from_s, to_s in ended if from_s >= start_s),
+        runs_since_s=runs_since_s,
+        waited_s=max(0.0, start_s - since_s) if starts else 0.0,
+        waits_since_s=waits[-1].since_s if waits and waits[-1].granted_s is None else None,
+    )
+
+
+def service_of(account: Account, now_s: float) -> Service:
+    """What a job has had up to a moment.
+
+    Args:
+        account: What it had when its Workflow was read.
+        now_s: Seconds since the epoch.
+    """
+    going_gpu_s = max(0.0, account.open_gpus * now_s - account.open_since_s)
+    runs_s = 0.0 if account.runs_since_s is None else max(0.0, now_s - account.runs_since_s)
     return Service(
-        attained_gpu_s=sum((gpus * (end_s - start_s) for gpus, start_s, end_s in rows), 0.0),
-        since_start_gpu_s=sum((gpus * (end_s - start_s) for gpus, start_s, end_s in since), 0.0),
-        running_s=_covered_s((start_s, end_s) for _, start_s, end_s in since),
-        waiting_s=waited_s,
+        attained_gpu_s=account.gpu_s + going_gpu_s,
+        since_start_gpu_s=account.since_start_gpu_s + going_gpu_s,
+        running_s=account.running_s + runs_s,
+        waiting_s=account.waited_s if account.waits_since_s is None else max(0.0, now_s - account.waits_since_s),
     )
 
 

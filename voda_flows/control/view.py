@@ -105,7 +105,7 @@ def job_of(view: JobView, spec: JobSpec, status: DriverStatus, *, now_s: float, 
     """
     nodes, document = view.nodes, view.document
     said = status if status.driver_uid == view.driver_uid else DriverStatus()
-    service = service_of(nodes.waits, nodes.spent, now_s)
+    service = service_of(nodes.account, now_s)
     return Job(
         spec=spec,
         phase=_phase(view, said),

@@ -325,3 +325,15 @@ def test_speeds_beyond_reason_stop_nothing(speed: float) -> None:
 
     assert all(math.isfinite(value) and value >= 0 for table in filled.speed_by_job.values() for value in table)
     assert filled.speed_by_job["b"][1] == pytest.approx(100.0, rel=0.01)
+
+
+def test_every_job_has_its_turn() -> None:
+    """All have new rows in each round, more than a round makes tables for; the last is told of no later than others."""
+    learning = Learning(InMemory())
+    jobs = [job_of(f"j{number:03}") for number in range(100)]
+    told = set[str]()
+    for turn in range(8):
+        heard = {job.id: said(row(1, 100.0 + turn), first=turn) for job in jobs}
+        told = set(learning.filled(observed(*jobs), heard).speed_by_job)
+
+    assert told == {job.id for job in jobs}
