@@ -10,7 +10,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from scheduler_core.estimate.rows import History
-from scheduler_core.estimate.seen import scale_between, scaled
+from scheduler_core.estimate.seen import SizeSeen, scale_between, scaled
+
+#: What a job has shown stands for its category at least so long after its last word, seconds.
+STANDS_S = 600.0
 
 
 def with_job(category: History, before: History, job: History) -> History:
@@ -22,15 +25,14 @@ def with_job(category: History, before: History, job: History) -> History:
         job: What is known of it now.
 
     Returns:
-        The category: at each size the last job of which enough was seen speaks, else the first of which anything was.
+        The category: at each size one job speaks, until more was seen of another, or enough of it a good while later.
     """
     old = {seen.gpus: seen for seen in before.sizes}
     sizes = {seen.gpus: seen for seen in category.sizes}
     for seen in job.sizes:
-        if seen is old.get(seen.gpus) or (seen.gpus in sizes and not seen.is_enough and sizes[seen.gpus].is_enough):
-            continue
-        others = [one for one in job.sizes if one.gpus != seen.gpus]
-        sizes[seen.gpus] = scaled(seen, scale_between(category.sizes, others))
+        if seen is not old.get(seen.gpus) and _speaks(seen, sizes.get(seen.gpus), old.get(seen.gpus)):
+            others = [one for one in job.sizes if one.gpus != seen.gpus]
+            sizes[seen.gpus] = scaled(seen, scale_between(category.sizes, others))
     return replace(
         category,
         sizes=tuple(sizes[gpus] for gpus in sorted(sizes)),
@@ -39,6 +41,14 @@ def with_job(category: History, before: History, job: History) -> History:
         gradient_bytes=job.gradient_bytes or category.gradient_bytes,
         last_s=max(category.last_s, job.last_s),
     )
+
+
+def _speaks(seen: SizeSeen, present: SizeSeen | None, before: SizeSeen | None) -> bool:
+    """Whether what a job shows at a size stands for its category: jobs that differ must not take turns in it."""
+    if present is None or (before is not None and before.last_s == present.last_s):  # it is its own
+        return True
+    is_old = seen.last_s - present.last_s >= STANDS_S
+    return seen.fullness > present.fullness or (seen.is_enough and is_old)
 
 
 def as_of_category(job: History, category: History) -> History:

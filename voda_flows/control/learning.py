@@ -28,6 +28,8 @@ log = logging.getLogger(__name__)
 
 #: What was learned is kept so often, seconds.
 _SAVE_S = 60.0
+#: A job's speeds are told anew so often at most, seconds: each time may be a decision.
+_TELL_S = 10.0
 #: Tables that are made in one round; what is left has its turn in the next.
 _TABLES_A_ROUND = 30
 #: Categories that are remembered, those heard of last: users name them as they like.
@@ -48,7 +50,9 @@ class _Told:
         known: Both.
         step_s: Seconds of one of its steps without communication, 0 where unknown.
         table: Its speeds.
-        until_s: When its evidence has aged by a step.
+        told_s: When they were told.
+        until_s: When it is to be looked at again though nothing new is known: its evidence has aged by a step, or other
+            speeds wait to be told.
     """
 
     own: History
@@ -56,6 +60,7 @@ class _Told:
     known: History
     step_s: float
     table: tuple[float, ...]
+    told_s: float
     until_s: float
 
 
@@ -195,12 +200,20 @@ class Learning:
         if told is not None and is_same:
             self._told[job.id] = replace(told, own=own, category=category, known=known, step_s=_step_s(known))
             return False
-        table = _table(job, known.sizes, now_s)
-        if told is not None and not is_news(told.table, table):
-            table = told.table
-        until_s = holds_until_s(known.sizes, now_s)
+        table, told_s, until_s = _table(job, known.sizes, now_s), now_s, holds_until_s(known.sizes, now_s)
+        if told is not None and told.table:
+            waits = is_news(told.table, table) and now_s < told.told_s + _TELL_S
+            until_s = min(until_s, told.told_s + _TELL_S) if waits else until_s
+            if waits or not is_news(told.table, table):
+                table, told_s = told.table, told.told_s
         self._told[job.id] = _Told(
-            own=own, category=category, known=known, step_s=_step_s(known), table=table, until_s=until_s
+            own=own,
+            category=category,
+            known=known,
+            step_s=_step_s(known),
+            table=table,
+            told_s=told_s,
+            until_s=until_s,
         )
         return True
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Mapping
@@ -138,6 +139,21 @@ def test_noise_changes_no_table() -> None:
     after = learning.filled(observed(job_of()), {"a": said(row(1, 103.0), first=7)})
 
     assert after.speed_by_job == before.speed_by_job
+
+
+def test_news_are_told_every_ten_seconds_at_most() -> None:
+    """A job that reports another speed in each row changes its table no more often, and at last it is right."""
+    learning = Learning(InMemory())
+    tables = []
+    for number in range(120):
+        rows = [row(1, 100.0 if number < 70 and number // 7 % 2 else 200.0)] if number < 100 else []
+        filled = learning.filled(observed(job_of(), now_s=NOW_S + number), {"a": said(*rows, first=number)})
+        tables.append(filled.speed_by_job.get("a", ()))
+    changes = [number for number in range(2, 120) if tables[number] != tables[number - 1]]
+
+    assert all(later - earlier >= 10 for earlier, later in itertools.pairwise(changes))
+    assert 2 < len(changes) < 12
+    assert tables[-1][1] == pytest.approx(200.0, rel=0.11)
 
 
 def test_costs_of_changes_are_learned() -> None:

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from scheduler_core.estimate.categories import as_of_category, with_job
+from scheduler_core.estimate.categories import STANDS_S, as_of_category, with_job
 from scheduler_core.estimate.costs import Changes, learned_costs
 from scheduler_core.estimate.remaining import remaining_s
 from scheduler_core.estimate.rows import History, taught
@@ -160,6 +160,19 @@ def test_a_second_job_starts_from_what_the_first_learned() -> None:
         [190, 190, 380], rel=0.01
     )
     assert [known.samples_per_epoch for known in (new, faster)] == [400.0, 400.0]
+
+
+def test_jobs_of_a_category_do_not_take_turns_in_it() -> None:
+    """Two that differ both report on: the first speaks for the category, until it has long been silent."""
+    one, two = (taught(NOTHING, epochs_at(1, *[speed] * 6)) for speed in (100.0, 50.0))
+    category = with_job(with_job(NOTHING, NOTHING, one), NOTHING, two)
+    assert category.sizes == one.sizes
+
+    later = taught(one, [row(1, 101.0, time_s=30.0)])
+    category = with_job(category, one, later)
+    assert category.sizes == later.sizes
+    last = taught(two, [row(1, 50.0, time_s=30.0 + STANDS_S)])
+    assert with_job(category, two, last).sizes == last.sizes
 
 
 def test_a_category_is_not_overwritten_by_little() -> None:
