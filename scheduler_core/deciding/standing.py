@@ -161,9 +161,10 @@ def input_digest(observation: Observation, target: Target, params: Params) -> st
 
 
 def _speeds(observation: Observation, params: Params) -> Mapping[str, object]:
-    """Speeds as the policy sees them: to some of them it only matters which size is the best."""
+    """Speeds as the policy sees them: to some of them it only matters which size is the best, where not the largest."""
     if params.policy in _BY_BEST_SIZE:
-        return {job_id: speeds.index(max(speeds)) for job_id, speeds in observation.speed_by_job.items() if speeds}
+        best = {job_id: speeds.index(max(speeds)) for job_id, speeds in observation.speed_by_job.items() if speeds}
+        return {job_id: gpus for job_id, gpus in best.items() if gpus < len(observation.speed_by_job[job_id]) - 1}
     return {job_id: rounded(speeds) for job_id, speeds in observation.speed_by_job.items()}
 
 
