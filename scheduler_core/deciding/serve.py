@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from scheduler_core.allocate.pools import Pool
+from scheduler_core.deciding.hysteresis import steadied
 from scheduler_core.model.allocation import Allocation
 from scheduler_core.model.job import JobSpec
 from scheduler_core.model.observation import Observation
@@ -81,7 +82,8 @@ def serve(pool: Pool, stages: Stages, known: Known) -> Served:
     specs = pool.specs
     notes: dict[str, str] = {}
     while True:
-        allocation = stages.policy(_policy_input(pool, specs, known))
+        asked = _policy_input(pool, specs, known)
+        allocation = steadied(stages.policy(asked), asked)
         allocation.check(specs, pool.capacity_gpus, by=stages.policy_name)
         placement = stages.placer(_placer_input(pool, specs, known, allocation))
         placement.check(allocation, specs, pool.gpus_by_node)

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from scheduler_core.allocate.order import by_arrival
 from scheduler_core.estimate.failing import avoided_nodes
@@ -23,6 +25,10 @@ from scheduler_core.model.target import Target
 
 #: Marks the digest of a decision that served waiting jobs only.
 _WAITING_ONLY = "waiting:"
+#: Policies that ask of a table only which size is the fastest, or nothing.
+_BY_BEST_SIZE = ("fifo", "elastic_fifo", "srjf", "elastic_srjf", "tiresias")
+#: Policies to which it is nothing how long a job still takes.
+_WITHOUT_REMAINING = ("fifo", "elastic_fifo", "tiresias", "elastic_tiresias", "ffdl")
 
 
 def workers_by_node(job: Job) -> dict[str, int]:
@@ -138,16 +144,49 @@ def input_digest(observation: Observation, target: Target, params: Params) -> st
     """
     relevant = {
         "policy": params.policy,
+        "params": [params.backfilling, asdict(params.tiresias), {at: asdict(params.links[at]) for at in params.links}],
+        "queues": {name: asdict(queue) for name, queue in observation.queues.items()},
         "levels": observation.cluster.levels,
         "nodes": [(node.name, node.gpu_type, sorted(node.labels.items())) for node in observation.cluster.nodes],
         "usable": usable_gpus(observation),
         "closed": [node.name for node in observation.cluster.nodes if not node.schedulable],
         "jobs": [_relevant(job, target) for job in observation.jobs],
-        "speeds": {job_id: rounded(speeds) for job_id, speeds in observation.speed_by_job.items()},
+        "remaining": _remaining(observation, params),
+        "service": _levels(observation, params),
+        "speeds": _speeds(observation, params),
         "quarantined": sorted(quarantines(observation, target)),
         "avoided": avoided(observation, params),
     }
     return hashlib.sha256(json.dumps(relevant, sort_keys=True).encode()).hexdigest()
+
+
+def _speeds(observation: Observation, params: Params) -> Mapping[str, object]:
+    """Speeds as the policy sees them: to some of them it only matters which size is the best, where not the largest."""
+    if params.policy in _BY_BEST_SIZE:
+        best = {job_id: speeds.index(max(speeds)) for job_id, speeds in observation.speed_by_job.items() if speeds}
+        return {job_id: gpus for job_id, gpus in best.items() if gpus < len(observation.speed_by_job[job_id]) - 1}
+    return {job_id: rounded(speeds) for job_id, speeds in observation.speed_by_job.items()}
+
+
+def _remaining(observation: Observation, params: Params) -> Mapping[str, int]:
+    """Remaining times to a factor of two, for policies that order by them; those of other packages may."""
+    if params.policy in _WITHOUT_REMAINING:
+        return {}
+    return {job_id: int(math.log2(max(1.0, left_s))) for job_id, left_s in observation.remaining_s_by_job.items()}
+
+
+def _levels(observation: Observation, params: Params) -> Mapping[str, tuple[int, bool]]:
+    """For the policies that order by service: the queue that each job has come to, and whether it waited for long."""
+    if not params.policy.endswith("tiresias"):
+        return {}
+    settings = params.tiresias
+    return {
+        job.id: (
+            bisect_left(settings.limits_gpu_s, job.service.since_start_gpu_s),
+            job.service.running_s > 0 and job.service.waiting_s >= settings.promote_ratio * job.service.running_s,
+        )
+        for job in observation.jobs
+    }
 
 
 def _relevant(job: Job, target: Target) -> Mapping[str, object]:
@@ -155,7 +194,7 @@ def _relevant(job: Job, target: Target) -> Mapping[str, object]:
     waits = job.phase is JobPhase.QUEUED and not target.allocation.gpus(job.id)
     return {
         "id": spec.id,
-        "bounds": (spec.min_gpus, spec.max_gpus, spec.gpus_per_worker),
+        "bounds": (spec.min_gpus, spec.max_gpus, spec.gpus_per_worker, spec.num_gpus, spec.gpu_sizes),
         "order": (spec.priority, spec.submitted_s, spec.queue, spec.gpu_type),
         "state": (
             waits,

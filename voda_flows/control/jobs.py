@@ -18,6 +18,7 @@ from scheduler_core.errors import InvalidValue
 from scheduler_core.model.job import WorkerFailure
 from scheduler_core.model.plan import NewWorker
 from voda_flows.control.request import Asked
+from voda_flows.control.service import Account, Spent, account_of, waits_of
 from voda_flows.control.steps import strange_names, twice
 from voda_flows.objects import NODE_ENDED, Object, seconds
 from voda_flows.wire import read_gate_workers
@@ -52,21 +53,6 @@ class Granted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spent:
-    """A worker's time on its GPUs, from any segment.
-
-    Attributes:
-        gpus: GPUs held.
-        start_s: From when.
-        end_s: Until when, None while it goes on.
-    """
-
-    gpus: int
-    start_s: float
-    end_s: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class JobNodes:
     """What a Workflow's nodes say about one of its jobs.
 
@@ -87,7 +73,7 @@ class JobNodes:
         driver_ended_s: When, None before.
         started_s: First grant of any segment.
         retries: Segments in a row, up to the last one, that ended without a new checkpoint.
-        spent: Time of all workers of all segments on their GPUs.
+        account: GPU time and waiting of all segments.
         failures: Workers of all segments that ended before their driver and not well, in order of their end.
         num_segments: How many segments there have been.
         status_bytes: Size of the Workflow's status.
@@ -111,7 +97,7 @@ class JobNodes:
     driver_ended_s: float | None = None
     started_s: float | None = None
     retries: int = 0
-    spent: tuple[Spent, ...] = ()
+    account: Account = Account()
     failures: tuple[WorkerFailure, ...] = ()
     num_segments: int = 0
     status_bytes: int = 0
@@ -176,7 +162,7 @@ def _job_nodes(nodes: Tree, root: str, status_bytes: int) -> JobNodes:
         root=root,
         started_s=min((_end_s(gate) for gate in grants), default=None),
         retries=_retries(segments),
-        spent=tuple(_spent(node) for node in workers),
+        account=account_of(waits_of(segments), [_spent(node) for node in workers]),
         failures=_failures(segments),
         num_segments=len({segment.number for segment in segments}),
         status_bytes=status_bytes,

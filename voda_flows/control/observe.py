@@ -12,6 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from scheduler_core.errors import InvalidValue
 from scheduler_core.model.job import Job, JobPhase, WorkerFailure
@@ -27,6 +28,9 @@ from voda_flows.control.view import JobView, job_of, pods_of, requested
 from voda_flows.control.volumes import Claims
 from voda_flows.objects import Key, Object, key_of
 from voda_flows.store import ObjectStore
+
+if TYPE_CHECKING:  # what fits tables is heavy, and who only looks needs none
+    from voda_flows.control.learning import Learning
 
 log = logging.getLogger(__name__)
 
@@ -55,11 +59,16 @@ class StoreObserver:
         self._reports = reports
         self._clock = clock
         self._claims = claims
+        self._learning: Learning | None = None
         self._written: dict[Key, Object] = {}
         self._parsed: dict[str, tuple[str, list[JobNodes]]] = {}
         self._views: dict[str, JobView] = {}
         self._sightings = Sightings()
         self._open: frozenset[str] = frozenset()
+
+    def learn_by(self, learning: Learning) -> None:
+        """From now on report rows are read too, and observations carry what is known of speeds and costs."""
+        self._learning = learning
 
     @property
     def views(self) -> Mapping[str, JobView]:
@@ -82,18 +91,22 @@ class StoreObserver:
             gpus_by_type=gpus_by_type(empty),
             claim_fault=lambda namespace, name: self._claim_fault(namespace, name, len(nodes)),
         )
-        said = self._reports.pull(_asked_drivers(views))
+        said = self._said(views)
         self._views = {view.id: self._judged(view, limits, said, now_s) for view in views}
         self._sightings.end_look(now_s)
         # Only now is it known whose requests are legal: the pods of the others count as foreign.
         cluster = cluster_of(nodes, other_gpus(all_pods, self._views.values()), levels)
-        return Observation(
+        observation = Observation(
             now_s=now_s,
             cluster=cluster,
             jobs=tuple(view.job for view in self._views.values() if view.job is not None),
             queues=self._settings.queues,
             refused={view.id: view.refusal for view in self._views.values() if view.refusal and view.nodes.gate_open},
         )
+        if self._learning is None:
+            return observation
+        heard = {view.id: said[view.driver_uid] for view in self._views.values() if view.driver_uid in said}
+        return self._learning.filled(observation, heard)
 
     def name_of(self, job_id: str) -> str:
         """What people call a live job, ``<workflow>/<job-name>``; empty where there is none."""
@@ -107,6 +120,14 @@ class StoreObserver:
     def current(self, seen: Object) -> Object:
         """An object as it stands after our own writes since it was seen."""
         return _newer(seen, self._written.get(key_of(seen)))
+
+    def _said(self, views: Iterable[JobView]) -> dict[str, DriverStatus]:
+        """What the drivers last said, by uid; with their new report rows where somebody learns from them."""
+        asked = _asked_drivers(views)
+        if self._learning is None:
+            return self._reports.pull(asked)
+        driver_by_job = {view.id: view.driver_uid for view in views if view.driver_uid in asked}
+        return self._reports.pull(asked, self._learning.rows_read(driver_by_job))
 
     def _claim_fault(self, namespace: str, name: str, num_nodes: int) -> str:
         return self._claims.fault(namespace, name, num_nodes) if self._claims else ""

@@ -14,9 +14,11 @@ import socket
 import time
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from scheduler_core.estimate.rows import ReportRow
+from voda_flows.control.rows import ResizeSaid, read_resizes, read_rows
 from voda_flows.workflows.parameters import DRIVER_PORT
 from voda_flows.world import Fetch
 
@@ -27,12 +29,16 @@ FAR_LIMIT_S = 3.0
 #: A status is some kilobytes, the changes of a long segment among them; the job's owner decides what is answered.
 _MOST_BYTES = 2**20
 _MAX_ASKED_AT_ONCE = 16
+#: Of a driver that has many new report rows only the last are read.
+_MOST_ROWS = 200
 #: States of a worker that trains no more.
 _LEAVING = ("draining", "gone", "failed")
 #: Those of a worker of which its driver expects nothing more.
 _LEFT = ("gone", "failed")
 #: States of a driver that trains no more.
 _ENDING = ("stopping", "done", "failed")
+#: How asking a driver fails.
+_NO_ANSWER = (OSError, http.client.HTTPException, ValueError, AttributeError, OverflowError, RecursionError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +56,10 @@ class DriverStatus:
         states: What it calls its workers, by id: ``running``, ``restarting``, ``draining`` or ``gone``.
         restarts: How often it has started a worker's rank anew, by id.
         ending: Whether its training is over or about to be, so that no other document is of use.
+        resizes: Changes of its world, oldest first.
+        rows: Report rows that were read with this answer.
+        rows_from: Number of the row from which on it was asked for them.
+        rows_to: Number of the first row that was not read.
     """
 
     driver_uid: str = ""
@@ -62,6 +72,10 @@ class DriverStatus:
     states: Mapping[str, str] = field(default_factory=dict)
     restarts: Mapping[str, int] = field(default_factory=dict)
     ending: bool = False
+    resizes: tuple[ResizeSaid, ...] = ()
+    rows: tuple[ReportRow, ...] = ()
+    rows_from: int = 0
+    rows_to: int = 0
 
     @property
     def left(self) -> frozenset[str]:
@@ -85,18 +99,27 @@ class Reports:
         self._open: dict[str, Future[DriverStatus]] = {}
         self._last: dict[str, DriverStatus] = {}
 
-    def pull(self, address_by_uid: Mapping[str, str]) -> dict[str, DriverStatus]:
+    def pull(
+        self, address_by_uid: Mapping[str, str], rows_read: Mapping[str, int] | None = None
+    ) -> dict[str, DriverStatus]:
         """Ask every driver.
 
         Args:
             address_by_uid: Addresses of the drivers by the uid of their pods.
+            rows_read: How many report rows are known already, by the same uid; None where none are to be read.
 
         Returns:
             What each last said, by uid; drivers that never answered are left out.
         """
         for driver_uid, address in address_by_uid.items():
             if driver_uid not in self._open:
-                self._open[driver_uid] = self._asking.submit(_ask, self._fetch, address, self._limit_s)
+                self._open[driver_uid] = self._asking.submit(
+                    _ask,
+                    self._fetch,
+                    address,
+                    self._limit_s,
+                    None if rows_read is None else rows_read.get(driver_uid, 0),
+                )
         wait(self._open.values(), timeout=self._limit_s)
         for driver_uid in [driver_uid for driver_uid, future in self._open.items() if future.done()]:
             answer = self._open.pop(driver_uid).result()
@@ -110,12 +133,26 @@ class Reports:
         self._asking.shutdown(wait=False, cancel_futures=True)
 
 
-def _ask(fetch: Fetch, address: str, limit_s: float) -> DriverStatus:
-    """What one driver says of itself, nothing where it does not answer."""
+def _ask(fetch: Fetch, address: str, limit_s: float, rows_read: int | None) -> DriverStatus:
+    """What one driver says of itself, nothing where it does not answer; its new rows where they are wanted."""
+    status, num_rows = _status(fetch, address, limit_s)
+    if rows_read is None or num_rows <= rows_read:
+        return status
+    try:
+        since = max(rows_read, num_rows - _MOST_ROWS)
+        said: dict[str, Any] = json.loads(fetch(address, f"/reports?since={since}", limit_s))
+        end = int(_number(said.get("next")))
+        return replace(status, rows=read_rows(said.get("rows")), rows_from=rows_read, rows_to=end)
+    except _NO_ANSWER:
+        return status
+
+
+def _status(fetch: Fetch, address: str, limit_s: float) -> tuple[DriverStatus, int]:
+    """What one driver says of itself, and how many report rows it has."""
     try:
         said: dict[str, Any] = json.loads(fetch(address, "/status", limit_s))
         workers = said.get("workers") or {}
-        return DriverStatus(
+        status = DriverStatus(
             driver_uid=str(said.get("driver_uid") or ""),
             generation=int(_number(said.get("generation"))),
             epoch=int(_number(said.get("epoch"))),
@@ -126,9 +163,11 @@ def _ask(fetch: Fetch, address: str, limit_s: float) -> DriverStatus:
             states={worker_id: str(row.get("state") or "") for worker_id, row in workers.items()},
             restarts={worker_id: int(_number(row.get("restarts"))) for worker_id, row in workers.items()},
             ending=said.get("state") in _ENDING,
+            resizes=read_resizes(said.get("resizes")),
         )
-    except (OSError, http.client.HTTPException, ValueError, AttributeError, OverflowError, RecursionError):
-        return DriverStatus()
+        return status, int(_number(said.get("rows")))
+    except _NO_ANSWER:
+        return DriverStatus(), 0
 
 
 def _get(port: int, address: str, path: str, limit_s: float) -> bytes:

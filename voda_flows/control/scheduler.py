@@ -27,6 +27,8 @@ from voda_flows.config import DEFAULT_NAMESPACE, SCHEDULER_TICK_MINUTES, Setting
 from voda_flows.control.decider import ProcessDecider
 from voda_flows.control.enforce import StoreEnforcer
 from voda_flows.control.held import HeldEnforcer
+from voda_flows.control.kept import Kept
+from voda_flows.control.learning import Learning
 from voda_flows.control.lease import POD, Lease, LeaseLost
 from voda_flows.control.metrics import Metrics, metrics_file
 from voda_flows.control.observe import StoreObserver, is_changing
@@ -106,6 +108,7 @@ class Scheduler:
         settings = self._settings.changed() or Settings(namespace=place.namespace)
         self._decider = ProcessDecider(settings.policy_limit_s)
         self._metrics = Metrics(place.metrics)
+        self._learning = Learning(Kept(store, place.namespace, self._lease))
         self._parts = self._wire(settings)
         self._held = False
 
@@ -146,6 +149,7 @@ class Scheduler:
     def close(self) -> None:
         """Give the Lease back and let go of threads."""
         if self._held:
+            self._learning.save()
             self._lease.give_back()
         self._decider.close()
         self._reports.close()
@@ -236,6 +240,7 @@ class Scheduler:
         self._decider.limit_s = settings.policy_limit_s
         claims = Claims(self._store) if self._place.has_claims else None
         observer = StoreObserver(self._store, settings, self._reports, claims=claims)
+        observer.learn_by(self._learning)
         why = Why(observer.name_of)
         return _Parts(
             observer=observer,

@@ -16,6 +16,7 @@ from voda_flows.control.jobs import Granted, JobNodes
 from voda_flows.control.pods import PodKey
 from voda_flows.control.reports import DriverStatus
 from voda_flows.control.request import Limits, read_request
+from voda_flows.control.service import service_of
 from voda_flows.objects import Object, seconds
 from voda_flows.wire import AllocationDocument, read_document
 
@@ -104,6 +105,7 @@ def job_of(view: JobView, spec: JobSpec, status: DriverStatus, *, now_s: float, 
     """
     nodes, document = view.nodes, view.document
     said = status if status.driver_uid == view.driver_uid else DriverStatus()
+    service = service_of(nodes.account, now_s)
     return Job(
         spec=spec,
         phase=_phase(view, said),
@@ -122,9 +124,8 @@ def job_of(view: JobView, spec: JobSpec, status: DriverStatus, *, now_s: float, 
         driver_ended_s=nodes.driver_ended_s,
         driver_waits=bool(nodes.driver) and not (view.driver and pods.is_running(view.driver)),
         checkpoint_s=_waits_since_s(view),
-        attained_gpu_s=sum(
-            row.gpus * max(0.0, (now_s if row.end_s is None else row.end_s) - row.start_s) for row in nodes.spent
-        ),
+        attained_gpu_s=service.attained_gpu_s,
+        service=service,
         retries=nodes.retries,
         failures=tuple(one for one in nodes.failures if now_s - one.ended_s < _FAILURES_S)[-_FAILURES_MOST:],
         held=nodes.held,

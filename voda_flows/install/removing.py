@@ -15,6 +15,7 @@ from typing import Final
 from scheduler_core.errors import Conflict, NotFound
 from voda_flows.control import lease, targets
 from voda_flows.control.jobs import find_jobs
+from voda_flows.control.kept import LEARNED_MAP
 from voda_flows.install.applying import all_of, document_key, installed, ordered, resource_for
 from voda_flows.kube.api import Api
 from voda_flows.kube.resources import Resource, resource_of
@@ -29,6 +30,7 @@ KEPT: Final = frozenset({"Namespace", "PersistentVolume", "PersistentVolumeClaim
 _WRITTEN = (
     ("ConfigMap", targets.TARGET_MAP),
     ("ConfigMap", HISTORY_MAP),
+    ("ConfigMap", LEARNED_MAP),
     ("Lease", lease.NAME),
 )
 #: The scheduler's runs are told to stop before they are deleted; with their cron they would go without.

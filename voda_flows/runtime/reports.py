@@ -105,6 +105,7 @@ class Moment:
     samples: int
     world_size: int
     learning_rate: float
+    gradient_bytes: int = 0
 
 
 def make_row(moment: Moment, meter: Meter, sums: Sequence[float], metrics: Mapping[str, float]) -> Row:
@@ -137,6 +138,7 @@ def make_row(moment: Moment, meter: Meter, sums: Sequence[float], metrics: Mappi
         "learning_rate": moment.learning_rate,
         "compute_s": compute_s / ranks,
         "communication_s": communication_s / ranks,
+        "gradient_bytes": moment.gradient_bytes,
         "gradient_square": _number(square),
         "gradient_variance": _number(variance),
         "metrics": others,

@@ -107,6 +107,11 @@ class Exchange:
             self._communication_s += time.perf_counter() - start
         self._averaged.add(name)
 
+    def gradient_bytes(self) -> int:
+        """Bytes that this rank gives to the exchange in one step, all optimizers together."""
+        parameters = [p for optimizer, _ in self._shares.values() for p in _parameters(optimizer)]
+        return sum(parameter.numel() * parameter.element_size() for parameter in parameters)
+
     def renew(self) -> None:
         """A new world begins: nothing of the old one is still agreed on or under way."""
         self.flags = Flags()

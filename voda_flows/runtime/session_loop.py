@@ -167,6 +167,7 @@ class Session:
             samples=state.samples,
             world_size=world.size,
             learning_rate=float(state.optimizer.param_groups[0]["lr"]) * self._options.lr_factor(world.size),
+            gradient_bytes=self._exchange.gradient_bytes(),
         )
         row = reports.make_row(moment, meter, sums, metrics)
         if world.rank == 0:

@@ -42,7 +42,9 @@ class Spoken(Reports):
         super().__init__()
         self.said: dict[str, DriverStatus] = {}
 
-    def pull(self, address_by_uid: Mapping[str, str]) -> dict[str, DriverStatus]:
+    def pull(
+        self, address_by_uid: Mapping[str, str], rows_read: Mapping[str, int] | None = None
+    ) -> dict[str, DriverStatus]:
         """What was written down for those that are asked."""
         return {uid: self.said[uid] for uid in address_by_uid if uid in self.said}
 

@@ -16,6 +16,7 @@ from tests.unit.control.world import World
 from tests.unit.deploy import manifests as found
 from voda_flows.config import Settings
 from voda_flows.control.enforce import StoreEnforcer
+from voda_flows.control.kept import Kept, Learned
 from voda_flows.control.observe import StoreObserver
 from voda_flows.control.reports import Reports
 from voda_flows.control.scheduler import Place, Scheduler
@@ -129,6 +130,8 @@ def lived(tmp_path: Path) -> set[Right]:
     (job,) = observer.observe().jobs
     evict = Evict(job_id=job.id, segment=0, worker_id="w1", reason="a test")
     StoreEnforcer(store, observer).enforce(evict)
+    for _ in range(2):
+        Kept(store, "voda").save(Learned())
     second.close()
     first.close()
     return {_as_right(*row) for row in store.used}

@@ -320,6 +320,7 @@ def test_an_ordinary_script_needs_nobody() -> None:
     row = train(state)
 
     assert (row["samples"], row["metrics"], row["validation_loss"]) == (2 * SAMPLES, {"accuracy": 0.5}, None)
+    assert row["gradient_bytes"] == (3 + 1) * 8
 
 
 def test_outside_of_a_session_the_error_says_where_to_go() -> None:

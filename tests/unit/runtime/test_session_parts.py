@@ -180,6 +180,6 @@ def test_a_row_leaves_out_what_json_cannot_say(tmp_path: Path) -> None:
     assert row == {
         "kind": "epoch", "time_s": 9.0, "segment": 1, "epoch": 0, "step": 2, "samples": 5, "world_size": 2,
         "steps": 2, "batch": 2.5, "loss": None, "validation_loss": None, "learning_rate": 0.1,
-        "compute_s": 0.6, "communication_s": 0.4, "gradient_square": 1.0, "gradient_variance": 2.0,
+        "compute_s": 0.6, "communication_s": 0.4, "gradient_bytes": 0, "gradient_square": 1.0, "gradient_variance": 2.0,
         "metrics": {"accuracy": None},
     }  # fmt: skip
