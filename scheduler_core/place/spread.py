@@ -1,78 +1,122 @@
-"""Which nodes one job's workers go on, given what is free: fewest nodes, near each other, tightest fit.
+"""Which nodes a job's missing workers go on: its own, then as few as possible, near each other, where they fit tightest.
 
-A piece of the first placer (``pack``); pure arithmetic on free worker slots by node.
+In: a layout and a job with workers missing. Out: the layout with them placed, or untouched where there is no room.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from itertools import pairwise
 
-from scheduler_core.model.cluster import Cluster
+import numpy as np
+import numpy.typing as npt
+
+from scheduler_core.place.layout import Layout
+from scheduler_core.place.problem import Workers
+
+Slots = npt.NDArray[np.int64]
 
 
-def spread(
-    num_workers: int, slots_by_node: Mapping[str, int], standing: Mapping[str, int], cluster: Cluster
-) -> dict[str, int]:
-    """Choose nodes for a job's new workers.
+def spread(layout: Layout, job: int, *, anew: bool = False) -> bool:
+    """Place what is missing of a job.
 
-    Nodes where the job already stands are filled first. The rest goes on as few further nodes as possible, inside the
-    smallest topology domain that has room on so few (around the standing workers, if any), of these the tightest.
+    Nodes where it already stands are filled first, the roomiest before the others. The rest goes on as few further
+    nodes as possible, inside the smallest domain that has room on so few (around its standing workers, if any), of
+    these the tightest. Nodes that it should avoid are used only where all the others together have not room enough.
 
     Args:
-        num_workers: New workers.
-        slots_by_node: Workers of this job that each node has room for.
-        standing: Workers it already has, by node.
-        cluster: The nodes, for the topology.
+        layout: What stands.
+        job: Its number.
+        anew: Whether it is placed as if it had never stood anywhere.
 
     Returns:
-        New workers by node; empty when there is no room for all of them.
+        Whether all of it has a place now; where not, nothing was changed.
     """
-    room = {node: slots for node, slots in sorted(slots_by_node.items()) if slots > 0}
-    if sum(room.values()) < num_workers:
-        return {}
-    own = {node: slots for node, slots in room.items() if standing.get(node)}
-    chosen = _largest_first(min(num_workers, sum(own.values())), own)
-    rest = num_workers - sum(chosen.values())
-    if rest:
-        further = {node: slots for node, slots in room.items() if node not in own}
-        chosen |= _largest_first(rest, _nearest_domain(rest, further, standing, cluster))
-    return chosen
+    need = layout.missing(job)
+    if need <= 0:
+        return True
+    problem = layout.problem
+    avoided = problem.avoided[job]
+    near = layout.at[job] or ({} if anew else problem.standing[job])
+    if not near:
+        node = layout.tightest(need * problem.worker_gpus[job], avoided)
+        if node is not None:
+            layout.put(job, node, need)
+            return True
+    slots = layout.slots(problem.worker_gpus[job])
+    total = int(slots.sum())
+    if avoided:
+        good = slots.copy()
+        good[sorted(avoided)] = 0
+        if good.sum() >= need:
+            slots, total = good, int(good.sum())
+    if total < need:
+        return False
+    _fill(layout, job, slots, near)
+    return True
 
 
-def _largest_first(num_workers: int, room: Mapping[str, int]) -> dict[str, int]:
-    """Fill the roomiest nodes, and put what is left at the end where it fits tightest."""
-    chosen: dict[str, int] = {}
-    left = dict(room)
-    while num_workers:
-        fitting = [node for node, slots in left.items() if slots >= num_workers]
-        if fitting:
-            chosen[min(fitting, key=lambda node: (left[node], node))] = num_workers
-            return chosen
-        roomiest = min(left, key=lambda node: (-left[node], node))
-        chosen[roomiest] = left.pop(roomiest)
-        num_workers -= chosen[roomiest]
-    return chosen
+def _fill(layout: Layout, job: int, slots: Slots, near: Workers) -> None:
+    """Place what is missing on nodes with these slots, which are enough, the near ones first."""
+    own = np.zeros_like(slots)
+    for node in near:
+        own[node] = slots[node]
+        slots[node] = 0
+    need = layout.missing(job)
+    here = min(need, int(own.sum()))
+    _largest_first(layout, job, here, own)
+    if need > here:
+        anchor = min(near, key=lambda node: (-near[node], node), default=None)
+        _largest_first(layout, job, need - here, _nearest(layout, slots, need - here, anchor))
 
 
-def _nearest_domain(
-    num_workers: int, room: Mapping[str, int], standing: Mapping[str, int], cluster: Cluster
-) -> Mapping[str, int]:
-    """Room inside the smallest domain that holds the workers on the fewest nodes."""
-    fewest = len(_largest_first(num_workers, room))
-    path_by_node = {node.name: cluster.path(node) for node in cluster.nodes}
-    anchor = min(standing, key=lambda node: (-standing[node], node), default=None)
-    for depth in range(len(cluster.levels) + 1, 0, -1):
-        domains: dict[tuple[str, ...], dict[str, int]] = {}
-        for node, slots in room.items():
-            domains.setdefault(path_by_node[node][:depth], {})[node] = slots
-        if anchor in path_by_node:
-            around = path_by_node[anchor][:depth]
-            domains = {around: domains[around]} if around in domains else {}
-        fitting = [
-            (sum(domain.values()), path)
-            for path, domain in domains.items()
-            if sum(domain.values()) >= num_workers and len(_largest_first(num_workers, domain)) <= fewest
-        ]
-        if fitting:
-            return domains[min(fitting)[1]]
-    return room
+def _largest_first(layout: Layout, job: int, need: int, slots: Slots) -> None:
+    """Fill the roomiest nodes, and put what is left at the end where it fits tightest; ties go to the first node."""
+    left = slots.copy()
+    while need:
+        fitting = np.flatnonzero(left >= need)
+        if len(fitting):
+            layout.put(job, int(fitting[left[fitting].argmin()]), need)
+            return
+        node = int(left.argmax())
+        layout.put(job, node, int(left[node]))
+        need -= int(left[node])
+        left[node] = 0
+
+
+def _nearest(layout: Layout, slots: Slots, need: int, anchor: int | None) -> Slots:
+    """The slots inside the smallest domain that has room on the fewest nodes; those outside are 0."""
+    most = int(slots.max())
+    if need <= most and anchor is None:
+        return slots
+    fewest = int(_nodes_needed(slots, (0,), need, most)[0])
+    for starts in reversed(layout.problem.starts[1:-1] if fewest > 1 or anchor is not None else ()):
+        rooms = np.add.reduceat(slots, starts)
+        fits = (rooms >= need) & (_nodes_needed(slots, starts, need, most) <= fewest)
+        if anchor is not None:
+            fits &= np.arange(len(starts)) == np.searchsorted(starts, anchor, side="right") - 1
+        if fits.any():
+            domain = int(np.where(fits, rooms, np.iinfo(np.int64).max).argmin())
+            first, end = list(pairwise((*starts, len(slots))))[domain]
+            inside = np.zeros_like(slots)
+            inside[first:end] = slots[first:end]
+            return inside
+    return slots
+
+
+def _nodes_needed(slots: Slots, starts: tuple[int, ...], need: int, most: int) -> Slots:
+    """How many nodes each domain needs for so many workers, the roomiest first; shape (num_domains,).
+
+    A domain that has not room enough needs more nodes than there are.
+    """
+    domain = np.zeros(len(slots), dtype=np.int64)
+    domain[list(starts[1:])] = 1
+    domain = domain.cumsum()
+    counts = np.bincount(domain * (most + 1) + slots, minlength=len(starts) * (most + 1)).reshape(-1, most + 1)
+    nodes = np.zeros(len(starts), dtype=np.int64)
+    left = np.full(len(starts), need, dtype=np.int64)
+    for room in range(most, 0, -1):
+        taken = np.minimum(counts[:, room], -(-left // room))
+        nodes += taken
+        left = np.maximum(0, left - taken * room)
+    nodes[left > 0] = len(slots) + 1
+    return nodes
