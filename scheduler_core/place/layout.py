@@ -35,8 +35,11 @@ class Layout:
         self._open: list[bool] = problem.is_open.tolist()
         self._most = max(self.free, default=0)
         self._heaps: list[list[int]] = [[] for _ in range(self._most + 1)]
+        self._num_free = [0] * (self._most + 1)
         for node, gpus in enumerate(self.free):
             self._heaps[gpus].append(node)
+            self._num_free[gpus] += 1
+        self._array = np.array(self.free, dtype=np.int64)
         self._journal: list[tuple[int, int, int]] = []
 
     def put(self, job: int, node: int, count: int) -> None:
@@ -49,8 +52,29 @@ class Layout:
             else:
                 del counts[key]
         if self._open[node]:
-            self.free[node] -= count * self.problem.worker_gpus[job]
-            heapq.heappush(self._heaps[self.free[node]], node)
+            before = self.free[node]
+            after = self.free[node] = self._array[node] = before - count * self.problem.worker_gpus[job]
+            self._num_free[before] -= 1
+            self._num_free[after] += 1
+            heapq.heappush(self._heaps[after], node)
+
+    @property
+    def most_gpus(self) -> int:
+        """GPUs of the largest node that takes new workers."""
+        return self._most
+
+    @property
+    def total_free(self) -> int:
+        """GPUs that nobody holds on nodes that take new workers."""
+        return sum(free * count for free, count in enumerate(self._num_free))
+
+    def is_open(self, node: int) -> bool:
+        """Whether a node takes new workers."""
+        return self._open[node]
+
+    def changed(self, mark: int) -> list[int]:
+        """Jobs that were touched since a moment, in order."""
+        return sorted({job for job, _, _ in self._journal[mark:]})
 
     def mark(self) -> int:
         """The moment to which ``back`` can return."""
@@ -77,6 +101,23 @@ class Layout:
                 return node
         return None
 
+    def roomiest(self, gpus: int, most: int, barred: Collection[int] = ()) -> list[int]:
+        """Open nodes with at most so many GPUs free, but some: for each number of free GPUs, from the most, the first.
+
+        Args:
+            gpus: The most free GPUs that are looked for.
+            most: How many nodes.
+            barred: Nodes that are not meant.
+        """
+        found = []
+        for free in range(min(gpus, self._most), 0, -1):
+            node = self._first(free, barred)
+            if node is not None:
+                found.append(node)
+                if len(found) == most:
+                    break
+        return found
+
     def _first(self, free: int, barred: Collection[int]) -> int | None:
         """The first open node with exactly so many free GPUs; what the heap still says of others is forgotten."""
         heap, aside, found = self._heaps[free], [], None
@@ -95,7 +136,18 @@ class Layout:
 
     def slots(self, worker_gpus: int) -> npt.NDArray[np.int64]:
         """Workers of a size that each node has room for, shape (num_nodes,)."""
-        return np.array(self.free, dtype=np.int64) // worker_gpus
+        return self._array // worker_gpus
+
+    def nodes_needed(self, num_workers: int, worker_gpus: int) -> int | None:
+        """The fewest nodes that have room for so many workers together; None where all have not."""
+        nodes = 0
+        for free in range(self._most, worker_gpus - 1, -1):
+            taken = min(self._num_free[free], -(-num_workers // (free // worker_gpus)))
+            nodes += taken
+            num_workers -= taken * (free // worker_gpus)
+            if num_workers <= 0:
+                return nodes
+        return None
 
     def missing(self, job: int) -> int:
         """Workers of a job that have no place yet."""

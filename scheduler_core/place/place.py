@@ -22,9 +22,13 @@ from collections.abc import Mapping
 from scheduler_core.model.placement import Placement
 from scheduler_core.model.ports import PlacerInput
 from scheduler_core.place.fill import fill
+from scheduler_core.place.improve import improve
 from scheduler_core.place.keep import keep
 from scheduler_core.place.layout import Layout
 from scheduler_core.place.problem import problem_of
+
+ROUNDS = 3
+"""How often the local search looks at all scattered jobs; a fourth time found nothing at 4,000 jobs."""
 
 
 def place(asked: PlacerInput) -> Placement:
@@ -43,10 +47,11 @@ def place(asked: PlacerInput) -> Placement:
     layout = keep(problem, range(len(problem.ids)))
     if any(layout.missing(job) for job in range(len(problem.ids))):
         layout = fill(problem, layout)
-    return _placement(asked, layout)
+        improve(layout, ROUNDS)
+    return _placement(layout)
 
 
-def _placement(asked: PlacerInput, layout: Layout) -> Placement:
+def _placement(layout: Layout) -> Placement:
     """The layout in names, with a reason for every job that has no place in it."""
     problem = layout.problem
     names = problem.names

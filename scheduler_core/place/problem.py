@@ -31,7 +31,7 @@ from scheduler_core.model.resizes import ResizeKind
 
 REMAINING_S = 3600.0
 """Work left, at one GPU, of a job of which nothing is known: an hour."""
-LEAST_REMAINING_S = 60.0
+LEAST_REMAINING_S = 1.0
 """Work left, at one GPU, that is always counted: workers that need a place anyhow get a good one."""
 
 Workers = dict[int, int]
@@ -52,7 +52,10 @@ class Problem:
         work_s: Seconds of work left at one GPU, by job.
         step_s: Seconds of a step without communication, by job.
         gradient_bytes: Bytes reduced in a step, by job.
-        move_s: GPU-seconds that one moved worker costs, by job.
+        move_s: GPU-seconds that each moved worker costs, by job; 0 where nothing can be moved in place.
+        restart_s: GPU-seconds that moving any number of them costs, by job; 0 where they can be moved in place. That
+            takes a free GPU somewhere, or a job above its minimum that can give one up for a while: the moves of all
+            jobs can rotate through it.
         names: Of the nodes.
         paths: Of the nodes.
         capacity: GPUs that may be used in all, by node.
@@ -71,6 +74,7 @@ class Problem:
     step_s: tuple[float, ...]
     gradient_bytes: tuple[float, ...]
     move_s: tuple[float, ...]
+    restart_s: tuple[float, ...]
     names: tuple[str, ...]
     paths: tuple[tuple[str, ...], ...]
     capacity: tuple[int, ...]
@@ -84,7 +88,7 @@ class Problem:
         size = self.worker_gpus[job]
         if len(workers) == 1:
             gpus = self.want[job] * size
-            shape = Shape(ranks=gpus, fanouts=(gpus, *(1,) * len(self.starts)))
+            shape = Shape(ranks=gpus, fanouts=(gpus, *(1,) * (len(self.starts) - 1)))
         else:
             shape = shape_of({self.paths[node]: count * size for node, count in workers.items()})
         return self.work_s[job] * self._slow_down(job, shape)
@@ -107,7 +111,8 @@ class Problem:
 
     def cost(self, job: int, workers: Mapping[int, int]) -> float:
         """GPU-seconds of communication and moves with all workers placed so."""
-        return self.communication(job, workers) + self.move_s[job] * self.moved(job, workers)
+        moved = self.moved(job, workers)
+        return self.communication(job, workers) + moved * self.move_s[job] + bool(moved) * self.restart_s[job]
 
 
 def problem_of(asked: PlacerInput) -> Problem:
@@ -120,8 +125,10 @@ def problem_of(asked: PlacerInput) -> Problem:
     gpus_by_job = asked.allocation.gpus_by_job
     specs = sorted((spec for spec in asked.specs if gpus_by_job.get(spec.id)), key=lambda spec: spec.id)
     gpus = [gpus_by_job[spec.id] for spec in specs]
-    free = sum(capacity) - sum(gpus)
-    kind = ResizeKind.MOVE if free >= min((spec.gpus_per_worker for spec in specs), default=0) else ResizeKind.RESTART
+    free_gpus = sum(capacity) - sum(gpus)
+    in_place = any(
+        free_gpus >= spec.gpus_per_worker or count > spec.min_gpus for spec, count in zip(specs, gpus, strict=True)
+    )
     return Problem(
         ids=tuple(spec.id for spec in specs),
         arrival=_arrival(specs),
@@ -134,7 +141,8 @@ def problem_of(asked: PlacerInput) -> Problem:
         work_s=tuple(_work_s(asked, spec.id, count) for count, spec in zip(gpus, specs, strict=True)),
         step_s=tuple(asked.step_s_by_job.get(spec.id) or STEP_S for spec in specs),
         gradient_bytes=tuple(asked.gradient_bytes_by_job.get(spec.id, GRADIENT_BYTES) for spec in specs),
-        move_s=tuple(asked.costs.seconds(kind, count) * count for count in gpus),
+        move_s=tuple(asked.costs.seconds(ResizeKind.MOVE, count) * count * in_place for count in gpus),
+        restart_s=tuple(asked.costs.seconds(ResizeKind.RESTART, count) * count * (not in_place) for count in gpus),
         names=tuple(path[-1] for path in paths),
         paths=paths,
         capacity=capacity,

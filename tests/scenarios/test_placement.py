@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from scheduler_core.model.cluster import Cluster, Node
@@ -44,11 +46,18 @@ def test_growth_stays_on_the_jobs_own_nodes_first() -> None:
     assert placement.workers_by_job == {"a": {"n0": 4}}
 
 
-def test_growth_beyond_its_node_adds_to_it_and_moves_nothing() -> None:
-    """A job of 4 on n0 grows to 6 on 4+8: two more on n1, although all six would fit there."""
+def test_growth_beyond_its_node_gathers_the_job_on_one_that_holds_it() -> None:
+    """A job of 4 on n0 grows to 6 on 4+8: all six on n1, because an hour of less communication pays for four moves."""
     placement = place(to_place({"a": 6}, cluster(4, 8), {"a": {"n0": 4}}))
 
-    assert placement.workers_by_job == {"a": {"n0": 4, "n1": 2}}
+    assert placement.workers_by_job == {"a": {"n1": 6}}
+
+
+def test_growth_of_a_job_near_its_end_adds_and_moves_nothing() -> None:
+    """The same job with half a minute left: two more on n1, because four moves cost more than they would gain."""
+    question = replace(to_place({"a": 6}, cluster(4, 8), {"a": {"n0": 4}}), remaining_s_by_job={"a": 30.0})
+
+    assert place(question).workers_by_job == {"a": {"n0": 4, "n1": 2}}
 
 
 def test_shrinking_leaves_the_node_with_fewest_workers() -> None:
