@@ -21,6 +21,7 @@ from collections.abc import Mapping
 
 from scheduler_core.model.placement import Placement
 from scheduler_core.model.ports import PlacerInput
+from scheduler_core.place.exact import exact
 from scheduler_core.place.fill import fill
 from scheduler_core.place.improve import improve
 from scheduler_core.place.keep import keep
@@ -48,6 +49,7 @@ def place(asked: PlacerInput) -> Placement:
     if any(layout.missing(job) for job in range(len(problem.ids))):
         layout = fill(problem, layout)
         improve(layout, ROUNDS)
+        layout = exact(layout) or layout
     return _placement(layout)
 
 

@@ -9,7 +9,7 @@ standing still of moved workers times the job's GPUs. So a move is worth it exac
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -91,6 +91,13 @@ class Problem:
             shape = Shape(ranks=gpus, fanouts=(gpus, *(1,) * (len(self.starts) - 1)))
         else:
             shape = shape_of({self.paths[node]: count * size for node, count in workers.items()})
+        return self.work_s[job] * self._slow_down(job, shape)
+
+    def communication_at_most(self, job: int, nodes: Iterable[int], most: int) -> float:
+        """The same on these nodes, with so many workers on the one that has most."""
+        size = self.worker_gpus[job]
+        shape = shape_of({self.paths[node]: most * size for node in nodes})
+        shape = Shape(ranks=self.want[job] * size, fanouts=shape.fanouts)
         return self.work_s[job] * self._slow_down(job, shape)
 
     def _slow_down(self, job: int, shape: Shape) -> float:
