@@ -30,15 +30,16 @@ import numpy.typing as npt
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array
 
+from scheduler_core.model.communication import Shape
 from scheduler_core.place.layout import Layout
 from scheduler_core.place.problem import Problem, Workers
 
 #: Larger problems are left to the heuristic: sets of nodes double with each node.
 MOST_NODES = 8
 MOST_JOBS = 16
-MOST_COLUMNS = 4_000
+MOST_COLUMNS = 2_000
 #: Nodes of HiGHS's search tree.
-MOST_SEARCHED = 500
+MOST_SEARCHED = 100
 #: Less than this many GPUs-seconds is rounding.
 EPSILON = 1e-6
 
@@ -78,9 +79,7 @@ def exact(layout: Layout) -> Layout | None:
     slack = layout.total_cost() - sum(best.values())
     if slack <= EPSILON:
         return None
-    columns = [
-        column for job in jobs for column in by_job[job] if column.least - best[job] <= slack + EPSILON
-    ]
+    columns = [column for job in jobs for column in by_job[job] if column.least - best[job] <= slack + EPSILON]
     if len(columns) > MOST_COLUMNS:
         return None
     found = _solved(layout, jobs, columns, best)
@@ -102,23 +101,29 @@ def _limits(layout: Layout, job: int) -> Workers:
 
 def _columns(layout: Layout, job: int) -> Iterator[Column]:
     """Every set of nodes that holds the job, with every possible most on one of them."""
-    problem, want = layout.problem, layout.problem.want[job]
-    limits = _limits(layout, job)
+    want, limits = layout.problem.want[job], _limits(layout, job)
     bound = [node for node in layout.at[job] if not layout.is_open(node)]
     others = [node for node in limits if layout.is_open(node)]
-    for number in range(min(len(others), want) + 1):
+    for number in range(min(len(others), want - len(bound)) + 1):
         for chosen in combinations(others, number):
             room = {node: limits[node] for node in (*bound, *chosen)}
-            if len(room) > want or sum(room.values()) < want:
-                continue
-            for most in range(1, max(room.values()) + 1):
-                capped = {node: min(count, most) for node, count in room.items()}
-                if most >= -(-want // len(room)) and sum(capped.values()) >= want and most <= want - len(room) + 1:
-                    yield _column(problem, job, capped, most)
+            if sum(room.values()) >= want:
+                yield from _mosts(layout.problem, job, room)
 
 
-def _column(problem: Problem, job: int, room: Workers, most: int) -> Column:
-    communication = problem.communication_at_most(job, room, most)
+def _mosts(problem: Problem, job: int, room: Workers) -> Iterator[Column]:
+    """The columns of one set, by the most workers on one of its nodes."""
+    want = problem.want[job]
+    shape = problem.shape(job, room, 1)
+    for most in range(-(-want // len(room)), min(max(room.values()), want - len(room) + 1) + 1):
+        capped = {node: min(count, most) for node, count in room.items()}
+        if sum(capped.values()) >= want:
+            yield _column(problem, job, capped, shape)
+
+
+def _column(problem: Problem, job: int, room: Workers, shape: Shape) -> Column:
+    most = max(room.values()) * problem.worker_gpus[job]
+    communication = problem.seconds(job, Shape(ranks=shape.ranks, fanouts=(most, *shape.fanouts[1:])))
     standing = problem.standing[job]
     stays = sum(min(count, room.get(node, 0)) for node, count in standing.items())
     moved = max(0, min(sum(standing.values()), problem.want[job]) - stays)

@@ -108,6 +108,7 @@ def _merges(search: Search, job: int) -> Iterator[Step]:
             yield partial(_swap, layout, job, both, node, pushed)
     if layout.total_free:
         yield partial(_placed_anew, layout, job)
+        yield partial(_balanced, layout, job)
 
 
 def _roomiest(layout: Layout, job: int, count: int) -> list[int]:
@@ -139,6 +140,19 @@ def _swappable(search: Search, job: int, gpus: tuple[int, int]) -> Iterator[tupl
 def _placed_anew(layout: Layout, job: int) -> bool:
     layout.lift(job)
     return spread(layout, job, anew=True)
+
+
+def _balanced(layout: Layout, job: int) -> bool:
+    """Bring a worker from the node where the job has most to another of its nodes that has room."""
+    size, parts = layout.problem.worker_gpus[job], layout.at[job]
+    most = min((node for node in parts if layout.is_open(node)), key=lambda node: (-parts[node], node), default=None)
+    rooms = [(count, node) for node, count in parts.items() if node != most and layout.free[node] >= size]
+    if most is None or not rooms:
+        return False
+    _, node = min(rooms)
+    layout.put(job, most, -1)
+    layout.put(job, node, 1)
+    return True
 
 
 def _swap(layout: Layout, job: int, parts: Workers, node: int, others: tuple[int, int]) -> bool:

@@ -10,7 +10,8 @@ job's expected end than it costs.
 1. ``keep``: a job's workers stay; one that shrinks drops those whose loss helps most.
 2. ``fill``: the missing workers, larger ones first; running jobs are let go only where somebody has no room otherwise.
 3. ``improve``: where somebody got new workers, jobs on more nodes than they need are gathered, a few others making way.
-4. ``exact``: small problems are solved to the optimum.
+4. Where there are few jobs: ``recreate`` takes some up and places them in other orders, also from a placement packed
+   from nothing that ``bind`` puts on the nodes where most stay; ``exact`` solves small problems to the optimum.
 
 A request that nobody's new workers are part of moves nothing, so an identical one changes nothing.
 """
@@ -21,15 +22,22 @@ from collections.abc import Mapping
 
 from scheduler_core.model.placement import Placement
 from scheduler_core.model.ports import PlacerInput
+from scheduler_core.place.bind import repacked
 from scheduler_core.place.exact import exact
 from scheduler_core.place.fill import fill
 from scheduler_core.place.improve import improve
 from scheduler_core.place.keep import keep
 from scheduler_core.place.layout import Layout
 from scheduler_core.place.problem import problem_of
+from scheduler_core.place.recreate import recreate
 
 ROUNDS = 3
 """How often the local search looks at all scattered jobs; a fourth time found nothing at 4,000 jobs."""
+
+MOST_RECREATED = 24
+"""With more jobs than these, and larger problems than ``exact`` takes, only ``improve`` searches."""
+EPSILON = 1e-6
+"""Fewer GPU-seconds than these are rounding."""
 
 
 def place(asked: PlacerInput) -> Placement:
@@ -48,9 +56,30 @@ def place(asked: PlacerInput) -> Placement:
     layout = keep(problem, range(len(problem.ids)))
     if any(layout.missing(job) for job in range(len(problem.ids))):
         layout = fill(problem, layout)
-        improve(layout, ROUNDS)
-        layout = exact(layout) or layout
+        layout = _cheaper(layout)
     return _placement(layout)
+
+
+def _cheaper(layout: Layout) -> Layout:
+    """The layout with less communication, as far as that pays."""
+    improve(layout, ROUNDS)
+    problem = layout.problem
+    if len(problem.ids) > MOST_RECREATED:
+        return layout
+    least = sum(problem.least_seconds(job) for job, workers in enumerate(layout.at) if workers)
+    if layout.total_cost() <= least + EPSILON:
+        return layout
+    starts = [layout, repacked(problem, [job for job, workers in enumerate(layout.at) if workers])]
+    found = [_searched(start) for start in starts if start is not None]
+    layout = min(found, key=Layout.total_cost)
+    return exact(layout) or layout
+
+
+def _searched(layout: Layout) -> Layout:
+    improve(layout, ROUNDS)
+    recreate(layout, ROUNDS - 1)
+    improve(layout, ROUNDS)
+    return layout
 
 
 def _placement(layout: Layout) -> Placement:

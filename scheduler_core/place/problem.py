@@ -93,12 +93,26 @@ class Problem:
             shape = shape_of({self.paths[node]: count * size for node, count in workers.items()})
         return self.work_s[job] * self._slow_down(job, shape)
 
-    def communication_at_most(self, job: int, nodes: Iterable[int], most: int) -> float:
-        """The same on these nodes, with so many workers on the one that has most."""
+    def shape(self, job: int, nodes: Iterable[int], most: int) -> Shape:
+        """The shape of a job on these nodes, with so many workers on the one that has most."""
+        fanouts = shape_of(dict.fromkeys((self.paths[node] for node in nodes), 1)).fanouts
         size = self.worker_gpus[job]
-        shape = shape_of({self.paths[node]: most * size for node in nodes})
-        shape = Shape(ranks=self.want[job] * size, fanouts=shape.fanouts)
+        return Shape(ranks=self.want[job] * size, fanouts=(most * size, *fanouts[1:]))
+
+    def seconds(self, job: int, shape: Shape) -> float:
+        """GPU-seconds of work left times the slow-down in a shape."""
         return self.work_s[job] * self._slow_down(job, shape)
+
+    def least_seconds(self, job: int) -> float:
+        """No placement of the job costs fewer GPU-seconds: on any number of nodes that hold it, all near each other."""
+        want, size = self.want[job], self.worker_gpus[job]
+        rooms = sorted((gpus // size for gpus in self.capacity), reverse=True)
+        shapes = [
+            Shape(ranks=want * size, fanouts=(-(-want // nodes) * size, nodes, *(1,) * (len(self.starts) - 2)))
+            for nodes in range(1, min(want, len(rooms)) + 1)
+            if sum(rooms[:nodes]) >= want
+        ]
+        return min((self.seconds(job, shape) for shape in shapes), default=0.0)
 
     def _slow_down(self, job: int, shape: Shape) -> float:
         key = (self.step_s[job], self.gradient_bytes[job], shape)

@@ -6,7 +6,7 @@ In: a layout and a job with workers missing. Out: the layout with them placed, o
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from scheduler_core.place.problem import Workers
 Slots = npt.NDArray[np.int64]
 
 
-def spread(layout: Layout, job: int, *, anew: bool = False) -> bool:
+def spread(layout: Layout, job: int, *, anew: bool = False, by_seconds: bool = False) -> bool:
     """Place what is missing of a job.
 
     Nodes where it already stands are filled first, the roomiest before the others. The rest goes on as few further
@@ -28,21 +28,26 @@ def spread(layout: Layout, job: int, *, anew: bool = False) -> bool:
         layout: What stands.
         job: Its number.
         anew: Whether it is placed as if it had never stood anywhere.
+        by_seconds: Whether more nodes are taken where that makes the job's communication cheaper: three in a rack
+            rather than two in two racks. What is best for one job leaves less room for others, so it is not the rule.
 
     Returns:
         Whether all of it has a place now; where not, nothing was changed.
     """
-    size = layout.problem.worker_gpus[job]
     near = dict(layout.at[job]) or ({} if anew else layout.problem.standing[job])
     avoided = layout.problem.avoided[job]
     mark = layout.mark()
     for barred in (avoided, frozenset[int]()) if avoided else (avoided,):
         need = _fill_own(layout, job, near, barred)
-        if not need or _fill_others(layout, job, need, near, barred):
+        if not need:
+            return True
+        found = _others(layout, job, need, near, barred)
+        if found:
+            new = found[-1] if not by_seconds else min(found, key=lambda one: _communication(layout, job, one))
+            for node, count in new.items():
+                layout.put(job, node, count)
             return True
         layout.back(mark)
-        if layout.nodes_needed(layout.missing(job), size) is None:
-            return False
     return False
 
 
@@ -53,64 +58,96 @@ def _fill_own(layout: Layout, job: int, near: Workers, barred: Iterable[int]) ->
     own = {node: slots for node, slots in own.items() if slots}
     if own:
         taken = min(need, sum(own.values()))
-        _largest_first(layout, job, taken, own)
+        for node, count in _largest_first(taken, own).items():
+            layout.put(job, node, count)
         need -= taken
     return need
 
 
-def _fill_others(layout: Layout, job: int, need: int, near: Workers, barred: frozenset[int]) -> bool:
-    """Place workers on nodes where the job does not stand; False, with nothing changed, where there is no room."""
+def _others(layout: Layout, job: int, need: int, near: Workers, barred: frozenset[int]) -> list[Workers]:
+    """Ways to place workers on nodes where the job does not stand, the last on the fewest; none where is no room."""
     size = layout.problem.worker_gpus[job]
     if not near:
         node = layout.tightest(need * size, barred)
         if node is not None:
-            layout.put(job, node, need)
-            return True
+            return [{node: need}]
     slots = layout.slots(size)
     slots[[*barred, *near]] = 0
     if int(slots.sum()) < need:
-        return False
-    fewest = layout.nodes_needed(need, size) if not barred else None
-    if fewest is None:
-        fewest = int(_nodes_needed(slots, (0,), need)[0])
+        return []
+    fewest = layout.nodes_needed(need, size) if not barred else _needed(slots.tolist(), need)
     anchor = min(near, key=lambda node: (-near[node], node), default=None)
-    first, end = _nearest(layout, slots, need, fewest, anchor)
-    inside = slots[first:end]
-    _largest_first(layout, job, need, {first + int(node): int(inside[node]) for node in np.flatnonzero(inside)})
-    return True
+    domains = _domains(layout, slots, need, anchor)
+    found = []
+    for domain, nodes in domains:
+        found.append(_largest_first(need, _inside(slots, domain)))
+        if nodes == fewest:
+            break
+    return found
 
 
-def _largest_first(layout: Layout, job: int, need: int, slots: Mapping[int, int]) -> None:
+def _communication(layout: Layout, job: int, new: Workers) -> float:
+    return layout.problem.communication(job, {**layout.at[job], **new})
+
+
+def _largest_first(need: int, slots: Mapping[int, int]) -> Workers:
     """Fill the roomiest nodes, and put what is left at the end where it fits tightest; ties go to the first node."""
     left = sorted((-room, node) for node, room in slots.items())
+    chosen: Workers = {}
     for place, (room, node) in enumerate(left):
-        if need > -room:
-            layout.put(job, node, -room)
-            need += room
-            continue
-        tightest = min((-other, node) for other, node in left[place:] if -other >= need)
-        layout.put(job, tightest[1], need)
-        return
+        if need <= -room:
+            _, tightest = min((-other, node) for other, node in left[place:] if -other >= need)
+            return {**chosen, tightest: need}
+        chosen[node] = -room
+        need += room
+    return chosen
 
 
-def _nearest(layout: Layout, slots: Slots, need: int, fewest: int, anchor: int | None) -> tuple[int, int]:
-    """The smallest domain, as a range of nodes, that has room on the fewest nodes; of several the tightest."""
+def _inside(slots: Slots, domain: tuple[int, int]) -> dict[int, int]:
+    first, end = domain
+    inside = slots[first:end]
+    return {first + node: int(inside[node]) for node in np.flatnonzero(inside).tolist()}
+
+
+def _domains(
+    layout: Layout, slots: Slots, need: int, anchor: int | None
+) -> Iterator[tuple[tuple[int, int], int | None]]:
+    """Domains that have room, as ranges of nodes with how many of these are needed, from the smallest outwards.
+
+    Of each depth the one around the standing workers, else that with room on the fewest nodes, or the tightest of them.
+    """
     for starts in reversed(layout.problem.starts[1:]):
         if anchor is not None:
-            domain = bisect_right(starts, anchor) - 1
-            first, end = _range(starts, domain, len(slots))
-            inside = slots[first:end]
-            if int(inside.sum()) >= need and int(_nodes_needed(inside, (0,), need)[0]) <= fewest:
-                return first, end
-        elif len(starts) < len(slots) or fewest == 1:
-            rooms = np.add.reduceat(slots, starts)
-            fits = rooms >= need
-            if fits.any():
-                fits &= _nodes_needed(slots, starts, need) <= fewest
-            if fits.any():
-                domain = int(np.where(fits, rooms, np.iinfo(np.int64).max).argmin())
-                return _range(starts, domain, len(slots))
-    return 0, len(slots)
+            domain = _range(starts, bisect_right(starts, anchor) - 1, len(slots))
+            inside = slots[slice(*domain)]
+            needed = _needed(inside.tolist(), need) if int(inside.sum()) >= need else None
+        elif len(starts) == len(slots) and need > int(slots.max()):
+            continue
+        else:
+            domain, needed = _best(slots, starts, need)
+        if needed is not None:
+            yield domain, needed
+    yield (0, len(slots)), None
+
+
+def _needed(slots: list[int], need: int) -> int:
+    """How many of the roomiest nodes hold so many workers; all of them do."""
+    slots.sort(reverse=True)
+    for nodes, room in enumerate(slots):
+        if need <= 0:
+            return nodes
+        need -= room
+    return len(slots)
+
+
+def _best(slots: Slots, starts: tuple[int, ...], need: int) -> tuple[tuple[int, int], int | None]:
+    """Of the domains of one depth that with room on the fewest nodes, of several the tightest; and how many nodes."""
+    rooms = np.add.reduceat(slots, starts)
+    if not (rooms >= need).any():
+        return (0, 0), None
+    nodes = _nodes_needed(slots, starts, need)
+    domain = int(np.lexsort((rooms, nodes))[0])
+    return _range(starts, domain, len(slots)), int(nodes[domain])
 
 
 def _range(starts: tuple[int, ...], domain: int, num_nodes: int) -> tuple[int, int]:

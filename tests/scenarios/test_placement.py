@@ -92,7 +92,7 @@ def test_who_does_not_fit_is_named_with_the_reason() -> None:
 
     placement = place(to_place({"a": 4, "wide": 2}, cluster(3, 2), None, specs))
 
-    assert placement.workers_by_job == {"a": {"n0": 3, "n1": 1}}
+    assert placement.workers_by_job == {"a": {"n0": 2, "n1": 2}}
     assert placement.unplaced == {
         "wide": "1 workers with 2 GPUs each need a node for each of them, and the nodes have room for 0"
     }
