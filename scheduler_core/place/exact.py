@@ -31,7 +31,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array
 
 from scheduler_core.model.communication import Shape
-from scheduler_core.place.layout import Layout
+from scheduler_core.place.layout import EPSILON, Layout
 from scheduler_core.place.problem import Problem, Workers
 
 #: Larger problems are left to the heuristic: sets of nodes double with each node.
@@ -40,8 +40,6 @@ MOST_JOBS = 16
 MOST_COLUMNS = 2_000
 #: Nodes of HiGHS's search tree.
 MOST_SEARCHED = 100
-#: Less than this many GPUs-seconds is rounding.
-EPSILON = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +70,7 @@ def exact(layout: Layout) -> Layout | None:
     """
     problem = layout.problem
     jobs = [job for job, workers in enumerate(layout.at) if workers]
-    if len(problem.names) > MOST_NODES or not 0 < len(jobs) <= MOST_JOBS:
+    if len(problem.names) > MOST_NODES or not 0 < len(jobs) <= MOST_JOBS or layout.is_cheapest:
         return None
     by_job = {job: list(_columns(layout, job)) for job in jobs}
     best = {job: min(column.least for column in columns) for job, columns in by_job.items()}

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import combinations
 
-from scheduler_core.place.layout import Layout
+from scheduler_core.place.layout import EPSILON, Layout
 from scheduler_core.place.problem import Workers
 from scheduler_core.place.spread import spread
 
@@ -25,8 +25,6 @@ MOST_PUSHED = 2
 CHOICES = 3
 #: How many parts an ejection chain pushes one after the other.
 CHAIN = 2
-#: A step must save more GPU-seconds than rounding makes.
-EPSILON = 1e-6
 
 Step = Callable[[], bool]
 

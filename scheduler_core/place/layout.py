@@ -13,6 +13,9 @@ import numpy.typing as npt
 
 from scheduler_core.place.problem import Problem, Workers
 
+EPSILON = 1e-6
+"""Fewer GPU-seconds than these are rounding."""
+
 
 class Layout:
     """Workers by job and node, and what is free.
@@ -161,10 +164,8 @@ class Layout:
         """GPU-seconds of all jobs that are placed in full."""
         return sum(self.cost(job) for job in range(len(self.at)) if self.at[job] and not self.missing(job))
 
-    def copy(self) -> Layout:
-        """A layout of its own that says the same."""
-        twin = Layout(self.problem)
-        for job, workers in enumerate(self.at):
-            for node, count in workers.items():
-                twin.put(job, node, count)
-        return twin
+    @property
+    def is_cheapest(self) -> bool:
+        """Whether no other layout of the same jobs can cost less, as far as that is seen at once."""
+        least = sum(self.problem.least_seconds(job) for job, workers in enumerate(self.at) if workers)
+        return self.total_cost() <= least + EPSILON

@@ -36,8 +36,6 @@ ROUNDS = 3
 
 MOST_RECREATED = 24
 """With more jobs than these, and larger problems than ``exact`` takes, only ``improve`` searches."""
-EPSILON = 1e-6
-"""Fewer GPU-seconds than these are rounding."""
 
 
 def place(asked: PlacerInput) -> Placement:
@@ -55,24 +53,24 @@ def place(asked: PlacerInput) -> Placement:
     problem = problem_of(asked)
     layout = keep(problem, range(len(problem.ids)))
     if any(layout.missing(job) for job in range(len(problem.ids))):
-        layout = fill(problem, layout)
-        layout = _cheaper(layout)
+        layout = heuristic(layout)
+        layout = exact(layout) or layout
     return _placement(layout)
 
 
-def _cheaper(layout: Layout) -> Layout:
-    """The layout with less communication, as far as that pays."""
+def heuristic(kept: Layout) -> Layout:
+    """The placement that is found without solving to the optimum; all there is where a problem is large.
+
+    Args:
+        kept: What stays; it is changed.
+    """
+    problem = kept.problem
+    layout = fill(problem, kept)
     improve(layout, ROUNDS)
-    problem = layout.problem
-    if len(problem.ids) > MOST_RECREATED:
-        return layout
-    least = sum(problem.least_seconds(job) for job, workers in enumerate(layout.at) if workers)
-    if layout.total_cost() <= least + EPSILON:
+    if len(problem.ids) > MOST_RECREATED or layout.is_cheapest:
         return layout
     starts = [layout, repacked(problem, [job for job, workers in enumerate(layout.at) if workers])]
-    found = [_searched(start) for start in starts if start is not None]
-    layout = min(found, key=Layout.total_cost)
-    return exact(layout) or layout
+    return min((_searched(start) for start in starts if start is not None), key=Layout.total_cost)
 
 
 def _searched(layout: Layout) -> Layout:
