@@ -29,7 +29,7 @@ from scheduler_core.model.plan import Action, Plan
 from scheduler_core.model.ports import Decider, Enforcer, Observer, TargetStore
 from scheduler_core.model.quarantine import for_policy, is_fenced
 from scheduler_core.model.target import Target
-from scheduler_core.place.pack import pack
+from scheduler_core.place.place import place
 
 
 def attempt(observation: Observation, target: Target, params: Params) -> Decision:
@@ -89,7 +89,7 @@ def decide(observation: Observation, target: Target, params: Params, decider: De
 
 def _serve_pools(observation: Observation, begin: Start, params: Params) -> list[Served]:
     """Steps two to four for every job that is not fixed, one pool of GPUs after the other."""
-    stages = Stages(policy_name=params.policy, policy=policy_named(params.policy), placer=pack)
+    stages = Stages(policy_name=params.policy, policy=policy_named(params.policy), placer=place)
     known = Known(
         observation=observation,
         current=begin.current,

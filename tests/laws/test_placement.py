@@ -12,7 +12,7 @@ from scheduler_core.model.allocation import Allocation
 from scheduler_core.model.cluster import Cluster, Node
 from scheduler_core.model.placement import Placement
 from scheduler_core.model.ports import PlacerInput
-from scheduler_core.place.pack import pack
+from scheduler_core.place.place import place
 from tests.unit.core.builders import spec, to_place
 
 #: Ten thousand cases take a minute on an idle core, more on a busy one.
@@ -91,7 +91,7 @@ def an_identical_request_moves_nothing(asked: PlacerInput, placement: Placement)
     kept = {job_id: gpus for job_id, gpus in asked.allocation.gpus_by_job.items() if job_id not in placement.unplaced}
     again = replace(asked, allocation=Allocation(gpus_by_job=kept), current=placement)
 
-    assert pack(again) == Placement(workers_by_job=placement.workers_by_job)
+    assert place(again) == Placement(workers_by_job=placement.workers_by_job)
 
 
 def the_order_of_names_decides_nothing(asked: PlacerInput, placement: Placement) -> None:
@@ -104,7 +104,7 @@ def the_order_of_names_decides_nothing(asked: PlacerInput, placement: Placement)
         current=Placement(workers_by_job=dict(reversed(list(asked.current.workers_by_job.items())))),
     )
 
-    assert repr(pack(permuted)) == repr(placement)
+    assert repr(place(permuted)) == repr(placement)
 
 
 def the_first_in_order_is_placed_if_it_fits_at_all(asked: PlacerInput, placement: Placement) -> None:
@@ -120,7 +120,7 @@ def test_a_placement_keeps_every_law(drawn_nodes: list[DrawnNode], drawn_jobs: l
     """Every worker once or its job named unplaced, no node over capacity, cordons kept, repetition moves nothing."""
     asked = question(drawn_nodes, drawn_jobs)
 
-    placement = pack(asked).check(asked.allocation, asked.specs, asked.capacity_gpus)
+    placement = place(asked).check(asked.allocation, asked.specs, asked.capacity_gpus)
 
     cordoned_nodes_take_nothing_new(asked, placement)
     an_identical_request_moves_nothing(asked, placement)
@@ -132,20 +132,20 @@ def test_nobody_is_left_out_who_fits(drawn_nodes: list[DrawnNode], drawn_jobs: l
     """On open nodes, with sizes that divide one another, the first in order is always served."""
     asked = question([(gpus, zone, rack, True, taken) for gpus, zone, rack, _, taken in drawn_nodes], drawn_jobs)
 
-    the_first_in_order_is_placed_if_it_fits_at_all(asked, pack(asked))
+    the_first_in_order_is_placed_if_it_fits_at_all(asked, place(asked))
 
 
 @given(drawn_nodes=NODES, drawn_jobs=jobs(1))
 def test_single_gpu_workers_never_move(drawn_nodes: list[DrawnNode], drawn_jobs: list[DrawnJob]) -> None:
     """While the nodes hold what stands there, jobs of single-GPU workers shrink without a move."""
     asked = question(drawn_nodes, drawn_jobs)
-    standing = pack(asked)
+    standing = place(asked)
     wanted = {
         job_id: max(1, gpus - 1) for job_id, gpus in asked.allocation.gpus_by_job.items() if standing.workers(job_id)
     }
     smaller = replace(asked, allocation=Allocation(gpus_by_job=wanted), current=standing)
 
-    placement = pack(smaller)
+    placement = place(smaller)
 
     assert placement.unplaced == {}
     assert moves(smaller, placement) == 0

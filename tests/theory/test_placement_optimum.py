@@ -13,7 +13,7 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from scheduler_core.model.ports import PlacerInput
-from scheduler_core.place.pack import pack
+from scheduler_core.place.place import place
 from tests.unit.core.builders import cluster, to_place
 
 CASES = 150
@@ -67,7 +67,7 @@ def test_spans_are_close_to_the_fewest_there_can_be() -> None:
     total = 0
     for _ in range(CASES):
         question = random_question(rng)
-        placement = pack(question)
+        placement = place(question)
         spans = sum(len(nodes) for nodes in placement.workers_by_job.values())
         best = fewest_spans(question.allocation.gpus_by_job, question.capacity_gpus)
         gaps[spans - best] += 1
