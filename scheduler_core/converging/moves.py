@@ -208,17 +208,24 @@ def _leave_for(board: Board, index: int, node: str, place: str) -> None:
 def _borrow(board: Board, node: str) -> bool:
     lenders = [index for index in range(len(board.stands)) if board.spare(index) > 0 and not board.excess[index]]
     for index in _in_the_way(board, node) if lenders else ():
-        gpus = board.stands[index].gpus_per_worker
         for lender in reversed(lenders):
-            for place, count in sorted(board.workers(lender).items()):
-                if place == node or place not in board.room or not count:
-                    continue
-                lent = -(-(gpus - board.slack(place)) // board.stands[lender].gpus_per_worker)
-                if 0 < lent <= min(count, board.spare(lender)):
-                    board.drop(lender, {place: lent})
-                    _leave_for(board, index, node, place)
-                    return True
+            place, lent = _loan(board, lender, node, board.stands[index].gpus_per_worker)
+            if lent:
+                board.drop(lender, {place: lent})
+                _leave_for(board, index, node, place)
+                return True
     return False
+
+
+def _loan(board: Board, lender: int, node: str, gpus: int) -> tuple[str, int]:
+    """The first node on which a job can spare workers for one of so many GPUs, and how many; 0 where there is none."""
+    for place, count in sorted(board.workers(lender).items()):
+        if place == node or place not in board.room or not count:
+            continue
+        lent = -(-(gpus - board.slack(place)) // board.stands[lender].gpus_per_worker)
+        if 0 < lent <= min(count, board.spare(lender)):
+            return place, lent
+    return "", 0
 
 
 def _last_in_the_way(board: Board, kept: Collection[str]) -> int | None:
