@@ -53,9 +53,7 @@ def tasks(draw: st.DrawFn, sizes: tuple[int, ...] = (1,), most_nodes: int = 4, m
         fewest = min(sum(placed["here"].values()), sum(placed["want"].values()))
         if fewest:
             stands.append(
-                Stand(
-                    job_id=f"j{number}", gpus_per_worker=size, min_workers=draw(st.integers(1, fewest)), **placed
-                )
+                Stand(job_id=f"j{number}", gpus_per_worker=size, min_workers=draw(st.integers(1, fewest)), **placed)
             )
         else:
             for side, room in left.items():
@@ -75,7 +73,7 @@ def _placed(draw: st.DrawFn, room: dict[int, int], size: int) -> dict[str, int]:
 
 
 def can_be_done_in_place(task: Task, most_more: int = 1) -> bool:
-    """Whether any order of growing and shrinking leads to the target, by looking at all; at most so many workers more."""
+    """Whether any order of growing and shrinking leads to the target, by looking at all, with few workers more."""
     start, end = (_standing(task, [getattr(one, side) for one in task.stands]) for side in ("here", "want"))
     found, queue = {start}, deque([start])
     while queue:
