@@ -92,27 +92,29 @@ class _Gates:
     """
 
     def __init__(self, asked: PolicyInput, ordered: Sequence[JobSpec], served: Mapping[str, int]) -> None:
-        self._asked, self._ordered, self._served = asked, ordered, frozenset(served)
+        self._asked, self._ordered = asked, ordered
+        self._is_served = [spec.id in served for spec in ordered]
+        self._least_gpus = [smallest(spec) for spec in ordered]
         self._closed: deque[list[int]] = deque()
         for _, places in groupby(range(len(ordered)), key=lambda place: ordered[place].priority):
-            self._closed += self._groups([place for place in places if smallest(ordered[place])])
+            self._closed += self._groups([place for place in places if self._least_gpus[place]])
 
     def open_next(self, free_gpus: int) -> tuple[list[int], int] | None:
         """The places of the next group that have GPUs or whose minima fit, and how many start; None after the last."""
         if not self._closed:
             return None
         group = self._closed.popleft()
-        starting = [place for place in group if not self._is_served(place)]
-        fitting = [place for place in starting if smallest(self._ordered[place]) <= free_gpus]
+        starting = [place for place in group if not self._is_served[place]]
+        fitting = [place for place in starting if self._least_gpus[place] <= free_gpus]
         if len(fitting) < len(starting):
             self.does_not_fit()
-        return [place for place in group if self._is_served(place)] + fitting, len(fitting)
+        return [place for place in group if self._is_served[place]] + fitting, len(fitting)
 
     def does_not_fit(self) -> None:
         """A job that was let in does not fit: without backfilling nobody starts behind it."""
         if not self._asked.params.backfilling:
             kept = [
-                [place for place in group if self._is_served(place) or self._holds(place)] for group in self._closed
+                [place for place in group if self._is_served[place] or self._holds(place)] for group in self._closed
             ]
             self._closed = deque(kept)
 
@@ -120,11 +122,8 @@ class _Gates:
         """The groups of a class."""
         if self._asked.params.backfilling:
             return [places]
-        served = [place for place in places if self._is_served(place)]
-        return [served, *([place] for place in places if not self._is_served(place))]
-
-    def _is_served(self, place: int) -> bool:
-        return self._ordered[place].id in self._served
+        served = [place for place in places if self._is_served[place]]
+        return [served, *([place] for place in places if not self._is_served[place])]
 
     def _holds(self, place: int) -> bool:
         return self._asked.current.gpus(self._ordered[place].id) > 0
