@@ -10,12 +10,17 @@ promotes only jobs that wait now.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
+from typing import Final
 
 from scheduler_core.allocate.rungs import clipped
 from scheduler_core.allocate.walk import smallest
 from scheduler_core.model.job import JobSpec
 from scheduler_core.model.ports import PolicyInput
 from scheduler_core.model.service import Service
+
+#: Of a job of which nothing is told.
+NO_SERVICE: Final = Service()
 
 
 def queue_number(asked: PolicyInput, job_id: str) -> int:
@@ -30,11 +35,11 @@ def queue_number(asked: PolicyInput, job_id: str) -> int:
         ``promote_ratio`` times as long as it ran. A job so promoted begins its service anew when it starts, so it
         stays in queue 0 until it exceeds a limit again.
     """
-    service = asked.service_by_job.get(job_id, Service())
+    service = asked.service_by_job.get(job_id, NO_SERVICE)
     settings = asked.params.tiresias
-    if not asked.current.gpus(job_id) and service.waiting_s >= settings.promote_ratio * service.running_s:
+    if service.waiting_s >= settings.promote_ratio * service.running_s and not asked.current.gpus(job_id):
         return 0
-    return sum(service.since_start_gpu_s > limit for limit in settings.limits_gpu_s)
+    return bisect_left(settings.limits_gpu_s, service.since_start_gpu_s)
 
 
 def by_queue(asked: PolicyInput) -> list[JobSpec]:

@@ -9,7 +9,7 @@ the six steps (allocate). The rule is that of EDL (Elastic Deep Learning, TPDS'2
 
 Ours differs: the original leaves GPUs idle where a running job could take them but no further minimum of it fits, and
 breaks ties by input order (ours by the order of step 1). Above the lowest priority class a job whose number does not
-fit takes its minimum in step 1, and in step 3 a waiting job stands behind those of higher classes.
+fit takes its minimum in step 1, and in step 3 a class takes part once those above have started or do not fit.
 """
 
 from __future__ import annotations
@@ -86,38 +86,53 @@ def _ladder(asked: PolicyInput, spec: JobSpec) -> _Ladder:
 
 
 class _Gates:
-    """Who may start, in order: of each priority class once all of the classes above have started or do not fit.
+    """Who may take part, in order: each priority class once all of the classes above have started or do not fit.
 
     Without backfilling each waiting job is let in alone, and behind one that does not fit only who holds GPUs now.
     """
 
     def __init__(self, asked: PolicyInput, ordered: Sequence[JobSpec], served: Mapping[str, int]) -> None:
-        waiting = [place for place, spec in enumerate(ordered) if spec.id not in served and smallest(spec)]
-        alone = not asked.params.backfilling
-        groups = groupby(waiting, key=lambda place: place if alone else ordered[place].priority)
         self._asked, self._ordered = asked, ordered
-        self._closed = deque([list(places) for _, places in groups])
+        self._is_served = [spec.id in served for spec in ordered]
+        self._least_gpus = [smallest(spec) for spec in ordered]
+        self._closed: deque[list[int]] = deque()
+        for _, places in groupby(range(len(ordered)), key=lambda place: ordered[place].priority):
+            self._closed += self._groups([place for place in places if self._least_gpus[place]])
 
-    def open_next(self, free_gpus: int) -> list[int] | None:
-        """The places of the next group whose minima fit, None when there is no further group."""
+    def open_next(self, free_gpus: int) -> tuple[list[int], int] | None:
+        """The places of the next group that have GPUs or whose minima fit, and how many start; None after the last."""
         if not self._closed:
             return None
-        fitting = [place for place in self._closed.popleft() if smallest(self._ordered[place]) <= free_gpus]
-        if not fitting:
+        group = self._closed.popleft()
+        starting = [place for place in group if not self._is_served[place]]
+        fitting = [place for place in starting if self._least_gpus[place] <= free_gpus]
+        if len(fitting) < len(starting):
             self.does_not_fit()
-        return fitting
+        return [place for place in group if self._is_served[place]] + fitting, len(fitting)
 
     def does_not_fit(self) -> None:
         """A job that was let in does not fit: without backfilling nobody starts behind it."""
         if not self._asked.params.backfilling:
-            holds = [group for group in self._closed if self._asked.current.gpus(self._ordered[group[0]].id)]
-            self._closed = deque(holds)
+            kept = [
+                [place for place in group if self._is_served[place] or self._holds(place)] for group in self._closed
+            ]
+            self._closed = deque(kept)
+
+    def _groups(self, places: list[int]) -> list[list[int]]:
+        """The groups of a class."""
+        if self._asked.params.backfilling:
+            return [places]
+        served = [place for place in places if self._is_served[place]]
+        return [served, *([place] for place in places if not self._is_served[place])]
+
+    def _holds(self, place: int) -> bool:
+        return self._asked.current.gpus(self._ordered[place].id) > 0
 
 
 def _follow_gains(asked: PolicyInput, ordered: Sequence[JobSpec], gpus_by_job: dict[str, int], free_gpus: int) -> None:
     """Give what is left in steps, the greatest gain first, the earlier job on a tie; changes ``gpus_by_job``."""
     gates = _Gates(asked, ordered, gpus_by_job)
-    ladders = {place: _ladder(asked, spec) for place, spec in enumerate(ordered) if spec.id in gpus_by_job}
+    ladders: dict[int, _Ladder] = {}
     heap: list[tuple[float, int, int]] = []  # (-gain per GPU, place in the order, step)
 
     def offer(place: int, step: int) -> None:
@@ -125,15 +140,13 @@ def _follow_gains(asked: PolicyInput, ordered: Sequence[JobSpec], gpus_by_job: d
         if gain > 0 or not step:
             heapq.heappush(heap, (-gain, place, step))
 
-    for place, ladder in ladders.items():
-        offer(place, ladder.steps_within(gpus_by_job[ordered[place].id]))
     num_starting = 0
     while free_gpus:
-        while not num_starting and (fitting := gates.open_next(free_gpus)) is not None:
-            ladders |= {place: _ladder(asked, ordered[place]) for place in fitting}
-            for place in fitting:
-                offer(place, 0)
-            num_starting = len(fitting)
+        while not num_starting and (opened := gates.open_next(free_gpus)) is not None:
+            places, num_starting = opened
+            for place in places:
+                ladders[place] = _ladder(asked, ordered[place])
+                offer(place, ladders[place].steps_within(gpus_by_job.get(ordered[place].id, 0)))
         if not heap:
             return
         _, place, step = heapq.heappop(heap)

@@ -52,6 +52,8 @@ def useful_rungs(spec: JobSpec, speed: Sequence[float]) -> Sequence[int]:
 
 def clipped(spec: JobSpec, gpus: int) -> int:
     """The largest allowed size of at most so many GPUs, else the smallest there is; 0 where none is allowed."""
+    if not spec.gpu_sizes:
+        return max(spec.min_gpus, min(spec.max_gpus, gpus - gpus % spec.gpus_per_worker))
     sizes = rungs(spec)
     if not sizes:
         return 0

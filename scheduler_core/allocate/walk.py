@@ -36,6 +36,8 @@ def walk(
     free_gpus, is_blocked = asked.capacity_gpus, False
     gpus_by_job: dict[str, int] = {}
     for spec in ordered:
+        if not free_gpus:
+            break
         gpus = wanted(spec, free_gpus)
         if not gpus or (is_blocked and not asked.current.gpus(spec.id)):
             continue
