@@ -2,11 +2,10 @@
 
 In: the observation and the target. Out: a ``Plan``, empty when the world is as it should be. Fifth of the six steps.
 Each round moves every job at most one step, and only from what is seen: GPUs that an action of this round will free
-are claimed by a later round, when they are seen to be free.
+are claimed by a later round, when they are seen to be free. A job that is as it should be is passed over quickly.
 
-A running job changes by one allocation document at a time. Going to other nodes it grows there first where slots are
-free, else it shrinks first while it stays at or above its minimum; when neither can be and nobody else is about to
-make room, it is stopped at a checkpoint and granted anew.
+A running job changes by one allocation document at a time. How those that go to other nodes do so, and in which order,
+is planned as a whole by ``converging.moves``; nothing of that plan is kept, the next round plans again.
 """
 
 from __future__ import annotations
@@ -15,8 +14,9 @@ from collections.abc import Collection, Iterable, Mapping
 
 from scheduler_core.allocate.order import by_arrival
 from scheduler_core.converging.announce import queue_messages
-from scheduler_core.converging.document import document_step
-from scheduler_core.converging.workers import Wish, make_room, wish
+from scheduler_core.converging.carry import made_now, planned_moves
+from scheduler_core.converging.document import Around, document_step
+from scheduler_core.converging.workers import Wish, claim, is_settled, wish
 from scheduler_core.estimate.failing import grows_from_s
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.job import Job, JobPhase
@@ -29,7 +29,6 @@ from scheduler_core.model.plan import (
     Evict,
     Grant,
     Grow,
-    NewWorker,
     Plan,
     Publish,
     Refuse,
@@ -54,54 +53,64 @@ def diff(observation: Observation, target: Target, params: Params, left_out: Col
     Returns:
         Actions in order of enforcement.
     """
-    wishes = {job.id: wish(job, target) for job in observation.jobs}
-    jobs_by_id = observation.jobs_by_id
-    jobs = [jobs_by_id[spec.id] for spec in by_arrival(job.spec for job in observation.jobs if job.id not in left_out)]
-    steps = {job.id: _without_claims(job, wishes[job.id], observation.now_s, params.start_limit_s) for job in jobs}
-    settled = [job for job in jobs if not steps[job.id]]
-    claims, blocked = _claims(settled, wishes, observation, params)
-    stuck = _unblock(blocked, wishes, observation)
-    actions: list[Action] = [action for job in jobs for action in steps[job.id]]
-    actions += [*claims, *stuck, *_words(observation, target, left_out)]
+    unsettled = [job for job in observation.jobs if not is_settled(job, target) and job.id not in left_out]
+    actions = _changes(unsettled, observation, target, params, left_out) if unsettled else []
+    actions += _words(observation, target, left_out)
     return Plan(actions=tuple(sorted(actions, key=lambda action: _RANK[type(action)])))
 
 
-def _without_claims(job: Job, wanted: Wish, now_s: float, start_limit_s: float) -> list[Action]:
+def _changes(
+    unsettled: list[Job], observation: Observation, target: Target, params: Params, left_out: Collection[str]
+) -> list[Action]:
+    """What is done to jobs that are not as they should be."""
+    jobs_by_id = observation.jobs_by_id
+    jobs = [jobs_by_id[spec.id] for spec in by_arrival(job.spec for job in unsettled)]
+    wishes = {job.id: wish(job, target) for job in jobs}
+    planned = planned_moves(observation, target, wishes, left_out)
+    around = Around(now_s=observation.now_s, start_limit_s=params.start_limit_s, short=planned.short)
+    steps = {job.id: _without_claims(job, wishes[job.id], around) for job in jobs}
+    growing = {job.id for job in jobs if not steps[job.id] and _may_grow(job, wishes[job.id], around)}
+    busy = {job.id for job in jobs if steps[job.id] or not _may_change(job, wishes[job.id])}
+    moved, free = made_now(planned, observation, wishes, busy, growing)
+    waiting = [job for job in jobs if not steps[job.id] and (job.phase is JobPhase.QUEUED or job.id in growing)]
+    claims = _claims(waiting, wishes, free, observation.cluster)
+    return [*(action for job in jobs for action in steps[job.id]), *moved, *claims]
+
+
+def _without_claims(job: Job, wanted: Wish, around: Around) -> list[Action]:
     """What a job does that needs no free GPU."""
     if job.phase is JobPhase.BETWEEN and job.grow_gate_open:
         return [Release(job_id=job.id, segment=job.segment)]
     if job.phase in (JobPhase.QUEUED, JobPhase.ENDED):
         return []
-    return document_step(job, wanted, now_s, start_limit_s)
+    return document_step(job, wanted, around)
 
 
-def _claims(
-    jobs: Iterable[Job], wishes: Mapping[str, Wish], observation: Observation, params: Params
-) -> tuple[list[Action], list[Job]]:
-    """Grants and growths that fit into what is free now, and the jobs that are moving but found nothing free."""
-    free = observation.free_gpus()
-    actions: list[Action] = []
-    blocked: list[Job] = []
-    for job in jobs:
-        wanted = wishes[job.id]
-        if job.phase is JobPhase.QUEUED:
-            counts = wanted.want if _is_free(wanted.want, free, job.spec.gpus_per_worker) else {}
-        elif job.phase is JobPhase.RUNNING and _may_grow(job, wanted, observation.now_s, params):
-            counts = _part_that_is_free(wanted.missing, free, job.spec.gpus_per_worker)
-            if wanted.missing and wanted.excess and not counts:
-                blocked.append(job)
-        else:
-            counts = {}
-        if counts:
-            actions.append(_claim(job, counts, observation.cluster))
-            for node, count in counts.items():
-                free[node] -= count * job.spec.gpus_per_worker
-    return actions, blocked
+def _may_change(job: Job, wanted: Wish) -> bool:
+    """Whether a job trains by what it was last told."""
+    return job.phase is JobPhase.RUNNING and wanted.can_claim
 
 
-def _may_grow(job: Job, wanted: Wish, now_s: float, params: Params) -> bool:
+def _may_grow(job: Job, wanted: Wish, around: Around) -> bool:
     """Whether somebody waits to be told of new workers, and the last ones did not fail a moment ago."""
-    return job.grow_gate_open and wanted.can_claim and now_s >= grows_from_s(job, now_s, params.start_limit_s)
+    is_open = _may_change(job, wanted) and job.grow_gate_open
+    return is_open and around.now_s >= grows_from_s(job, around.now_s, around.start_limit_s)
+
+
+def _claims(jobs: Iterable[Job], wishes: Mapping[str, Wish], free: dict[str, int], cluster: Cluster) -> list[Action]:
+    """Grants and growths of jobs that leave no node, where these fit into what is free."""
+    actions: list[Action] = []
+    for job in jobs:
+        wanted, size = wishes[job.id], job.spec.gpus_per_worker
+        if job.phase is JobPhase.QUEUED:
+            counts = wanted.want if _is_free(wanted.want, free, size) else {}
+        else:
+            counts = {} if wanted.excess else _part_that_is_free(wanted.missing, free, size)
+        if counts:
+            actions.append(claim(job, counts, cluster))
+            for node, count in counts.items():
+                free[node] -= count * size
+    return actions
 
 
 def _is_free(counts: Mapping[str, int], free: Mapping[str, int], gpus_per_worker: int) -> bool:
@@ -110,43 +119,7 @@ def _is_free(counts: Mapping[str, int], free: Mapping[str, int], gpus_per_worker
 
 def _part_that_is_free(counts: Mapping[str, int], free: Mapping[str, int], gpus_per_worker: int) -> dict[str, int]:
     part = {node: min(count, free.get(node, 0) // gpus_per_worker) for node, count in counts.items()}
-    return {node: count for node, count in part.items() if count}
-
-
-def _claim(job: Job, counts: Mapping[str, int], cluster: Cluster) -> Grant | Grow:
-    """New workers on these nodes, near ones next to each other, numbered on from the last of this segment."""
-    path_by_node = {node.name: cluster.path(node) for node in cluster.nodes}
-    nodes = [node for node in sorted(counts, key=lambda name: path_by_node[name]) for _ in range(counts[node])]
-    waiting = job.phase is JobPhase.QUEUED
-    first = 0 if waiting else max((worker.number for worker in job.workers), default=-1) + 1
-    workers = tuple(
-        NewWorker(id=f"w{number}", node=node, gpus=job.spec.gpus_per_worker)
-        for number, node in enumerate(nodes, start=first)
-    )
-    kind = Grant if waiting else Grow
-    return kind(job_id=job.id, segment=job.segment, workers=workers)
-
-
-def _unblock(blocked: list[Job], wishes: Mapping[str, Wish], observation: Observation) -> list[Action]:
-    """Jobs that cannot grow at their new place first: the last in order gives way, unless room is coming anyway."""
-    waiting = {job.id for job in blocked}
-    actions: list[Action] = []
-    for job in reversed(blocked):
-        if not _room_is_coming(job, wishes, observation, waiting):
-            actions.append(make_room(job, wishes[job.id]))
-            waiting.discard(job.id)
-    return actions
-
-
-def _room_is_coming(job: Job, wishes: Mapping[str, Wish], observation: Observation, waiting: set[str]) -> bool:
-    """Whether a GPU that the job wants is held by somebody who is about to let it go."""
-    for other in observation.jobs:
-        if other.id == job.id or other.id in waiting:
-            continue
-        going = wishes[other.id].going
-        if any(going.get(node, 0) for node in wishes[job.id].missing):
-            return True
-    return False
+    return {node: count for node, count in part.items() if count > 0}
 
 
 def _words(observation: Observation, target: Target, left_out: Collection[str]) -> list[Action]:

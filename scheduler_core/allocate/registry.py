@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from types import MappingProxyType
 from typing import Final
 
-from scheduler_core.allocate.afs_l import afs_l
-from scheduler_core.allocate.elastic_fifo import elastic_fifo
-from scheduler_core.allocate.elastic_srjf import elastic_srjf
-from scheduler_core.allocate.elastic_tiresias import elastic_tiresias
-from scheduler_core.allocate.ffdl import ffdl
-from scheduler_core.allocate.fifo import fifo
-from scheduler_core.allocate.srjf import srjf
-from scheduler_core.allocate.tiresias import tiresias
 from scheduler_core.errors import InvalidValue
 from scheduler_core.model.ports import Policy
 
@@ -54,101 +45,79 @@ class Described:
 
 VODA: Final = "Voda, IC2E 2023"
 
-_OURS: Final[tuple[tuple[Policy, Described], ...]] = (
-    (
-        afs_l,
-        Described(
-            name="afs_l",
-            source="AFS-L, NSDI 2021",
-            needs=(Need.SPEED, Need.REMAINING),
-            is_elastic=True,
-            summary="each next worker to the job to which it is worth most, short jobs before long ones",
-        ),
+#: Each has a module of its name beside this one, with the policy under the same name. It is imported when the policy is
+#: asked for: who only lists them imports no solver.
+_OURS: Final[tuple[Described, ...]] = (
+    Described(
+        name="afs_l",
+        source="AFS-L, NSDI 2021",
+        needs=(Need.SPEED, Need.REMAINING),
+        is_elastic=True,
+        summary="each next worker to the job to which it is worth most, short jobs before long ones",
     ),
-    (
-        elastic_fifo,
-        Described(
-            name="elastic_fifo",
-            source=VODA,
-            needs=(Need.SPEED,),
-            is_elastic=True,
-            summary="minima in order of arrival, then what is left in turn",
-        ),
+    Described(
+        name="elastic_fifo",
+        source=VODA,
+        needs=(Need.SPEED,),
+        is_elastic=True,
+        summary="minima in order of arrival, then what is left in turn",
     ),
-    (
-        elastic_srjf,
-        Described(
-            name="elastic_srjf",
-            source=VODA,
-            needs=(Need.SPEED, Need.REMAINING),
-            is_elastic=True,
-            summary="minima to the jobs with least work left, then what is left in turn",
-        ),
+    Described(
+        name="elastic_srjf",
+        source=VODA,
+        needs=(Need.SPEED, Need.REMAINING),
+        is_elastic=True,
+        summary="minima to the jobs with least work left, then what is left in turn",
     ),
-    (
-        elastic_tiresias,
-        Described(
-            name="elastic_tiresias",
-            source="EDL, TPDS 2021, on Tiresias, NSDI 2019",
-            needs=(Need.SPEED, Need.SERVICE),
-            is_elastic=True,
-            summary="as tiresias, old jobs cut back when many wait, and what is left where it speeds up most",
-        ),
+    Described(
+        name="elastic_tiresias",
+        source="EDL, TPDS 2021, on Tiresias, NSDI 2019",
+        needs=(Need.SPEED, Need.SERVICE),
+        is_elastic=True,
+        summary="as tiresias, old jobs cut back when many wait, and what is left where it speeds up most",
     ),
-    (
-        ffdl,
-        Described(
-            name="ffdl",
-            source="FfDL, MASCOTS 2020",
-            needs=(Need.SPEED,),
-            is_elastic=True,
-            summary="jobs in order of arrival at the sizes of the greatest speed-up in all",
-        ),
+    Described(
+        name="ffdl",
+        source="FfDL, MASCOTS 2020",
+        needs=(Need.SPEED,),
+        is_elastic=True,
+        summary="jobs in order of arrival at the sizes of the greatest speed-up in all",
     ),
-    (
-        fifo,
-        Described(
-            name="fifo",
-            source=VODA,
-            needs=(),
-            is_elastic=False,
-            summary="minima in order of arrival",
-        ),
+    Described(
+        name="fifo",
+        source=VODA,
+        needs=(),
+        is_elastic=False,
+        summary="minima in order of arrival",
     ),
-    (
-        srjf,
-        Described(
-            name="srjf",
-            source=VODA,
-            needs=(Need.REMAINING,),
-            is_elastic=False,
-            summary="minima to the jobs with least work left",
-        ),
+    Described(
+        name="srjf",
+        source=VODA,
+        needs=(Need.REMAINING,),
+        is_elastic=False,
+        summary="minima to the jobs with least work left",
     ),
-    (
-        tiresias,
-        Described(
-            name="tiresias",
-            source="Tiresias, NSDI 2019",
-            needs=(Need.SERVICE,),
-            is_elastic=False,
-            summary="what each asks for to the jobs that had least service since they started",
-        ),
+    Described(
+        name="tiresias",
+        source="Tiresias, NSDI 2019",
+        needs=(Need.SERVICE,),
+        is_elastic=False,
+        summary="what each asks for to the jobs that had least service since they started",
     ),
 )
 
-_BY_NAME: Final[Mapping[str, Policy]] = MappingProxyType({told.name: policy for policy, told in _OURS})
+_OUR_NAMES: Final = frozenset(told.name for told in _OURS)
 
 
 def policy_names() -> tuple[str, ...]:
     """Every name that ``policy_named`` answers to, sorted."""
-    return tuple(sorted({*_BY_NAME, *(point.name for point in entry_points(group=GROUP))}))
+    return tuple(sorted({*_OUR_NAMES, *(point.name for point in entry_points(group=GROUP))}))
 
 
 def described() -> tuple[Described, ...]:
     """Every policy that can be chosen, by name; of another package's only where it is from is known."""
-    theirs = {point.name: point for point in entry_points(group=GROUP) if point.name not in _BY_NAME}
-    told = (*(told for _, told in _OURS), *(_foreign(point) for point in theirs.values()))
+    theirs = {point.name: point for point in entry_points(group=GROUP) if point.name not in _OUR_NAMES}
+    told = (*_OURS, *(_foreign(point) for point in theirs.values()))
     return tuple(sorted(told, key=lambda policy: policy.name))
 
 
@@ -168,9 +137,10 @@ def policy_named(name: str) -> Policy:
     Raises:
         InvalidValue: No policy has that name; the message lists those that exist.
     """
-    if name in _BY_NAME:
-        return _BY_NAME[name]
+    if name in _OUR_NAMES:
+        ours: Policy = getattr(import_module(f"{__package__}.{name}"), name)
+        return ours
     for point in entry_points(group=GROUP, name=name):
-        found: Policy = point.load()
-        return found
+        theirs: Policy = point.load()
+        return theirs
     raise InvalidValue(f"policy: expected one of {', '.join(policy_names())}, got {name!r}")

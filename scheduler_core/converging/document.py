@@ -7,7 +7,8 @@ is dropped at once, because a generation with a dead worker might never be ackno
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 
 from scheduler_core.converging.workers import Wish, chosen_to_go, live_workers, publish, published_workers, stop
 from scheduler_core.model.job import Job, JobPhase, Worker, WorkerPhase
@@ -24,22 +25,37 @@ LEAVE_LIMIT_S = 30.0
 PLACE_LIMIT_S = 10.0
 
 
-def document_step(job: Job, wanted: Wish, now_s: float, start_limit_s: float) -> list[Action]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Around:
+    """What a job's next step depends on beside the job.
+
+    Attributes:
+        now_s: The moment of the observation.
+        start_limit_s: How long a granted worker may take to become ready.
+        short: Nodes where jobs wait for others to leave.
+    """
+
+    now_s: float
+    start_limit_s: float
+    short: Collection[str] = ()
+
+
+def document_step(job: Job, wanted: Wish, around: Around) -> list[Action]:
     """The next step of a job whose gate was answered.
 
     Args:
         job: Starting, running, stopping or between two segments.
         wanted: Its workers against its target.
-        now_s: The moment of the observation.
-        start_limit_s: How long a granted worker may take to become ready.
+        around: What else it depends on.
     """
+    now_s = around.now_s
     # A frozen agent hears no goodbye, and would keep its GPUs for as long as its job goes on without it.
     stuck = [worker for worker in job.workers if worker.left_s and now_s - worker.left_s >= LEAVE_LIMIT_S]
     evictions = _evictions(job, stuck, f"done with by its driver {LEAVE_LIMIT_S:.0f} s ago, and still there")
     homeless = _homeless(job, now_s)
     if homeless:
         return evictions + _evictions(job, homeless, "its node was closed or lost before it took the pod")
-    return evictions + _live_step(job, wanted, now_s, start_limit_s)
+    return evictions + _live_step(job, wanted, around)
 
 
 def _homeless(job: Job, now_s: float) -> list[Worker]:
@@ -47,8 +63,9 @@ def _homeless(job: Job, now_s: float) -> list[Worker]:
     return [worker for worker in live_workers(job) if worker.unplaced_s and now_s - worker.unplaced_s >= PLACE_LIMIT_S]
 
 
-def _live_step(job: Job, wanted: Wish, now_s: float, start_limit_s: float) -> list[Action]:
+def _live_step(job: Job, wanted: Wish, around: Around) -> list[Action]:
     """The next step of a job with the workers that train or will."""
+    now_s, start_limit_s = around.now_s, around.start_limit_s
     late = [worker for worker in live_workers(job) if _is_late(worker, job, now_s, start_limit_s)]
     if job.phase is JobPhase.STARTING and not job.driver_ready and now_s - (job.granted_s or now_s) >= start_limit_s:
         return _without_driver(job, f"its driver did not come up within {start_limit_s:.0f} s")
@@ -61,10 +78,10 @@ def _live_step(job: Job, wanted: Wish, now_s: float, start_limit_s: float) -> li
     if not job.is_active:
         return _evictions(job, late, f"not ready {start_limit_s:.0f} s after its grant")
     if not job.published:
-        return _first_document(job, wanted, late, start_limit_s)
+        return _first_document(job, wanted, late, around)
     late = [worker for worker in late if worker.id not in job.published]
     evictions = _evictions(job, late, f"not ready {start_limit_s:.0f} s after its grant")
-    return evictions + (_next_document(job, wanted, late, now_s) if job.driver_ready else [])
+    return evictions + (_next_document(job, wanted, late, around) if job.driver_ready else [])
 
 
 def _is_late(worker: Worker, job: Job, now_s: float, start_limit_s: float) -> bool:
@@ -93,15 +110,16 @@ def _gpus(workers: Iterable[Worker]) -> int:
     return sum(worker.gpus for worker in workers)
 
 
-def _first_document(job: Job, wanted: Wish, late: list[Worker], start_limit_s: float) -> list[Action]:
+def _first_document(job: Job, wanted: Wish, late: list[Worker], around: Around) -> list[Action]:
     """Start when all granted workers are ready, or after the limit with at least the minimum; below it, give up."""
     if not wanted.want and job.driver_ready:
         return [stop(job, "not to run now: its GPUs went to others, and none are free")]
     live = live_workers(job)
-    surplus = chosen_to_go(live, wanted.excess, len(live) - sum(wanted.want.values())) if wanted.want else []
+    too_many = len(live) - sum(wanted.want.values())
+    surplus = chosen_to_go(live, wanted.excess, too_many, around.short) if wanted.want else []
     evictions = _evictions(job, surplus, "no longer wanted: the job's target became smaller")
     given_up = [worker for worker in late if worker not in surplus]
-    evictions += _evictions(job, given_up, f"not ready {start_limit_s:.0f} s after its grant")
+    evictions += _evictions(job, given_up, f"not ready {around.start_limit_s:.0f} s after its grant")
     staying = [worker for worker in live if worker not in surplus and worker not in given_up]
     if not job.driver_ready or any(worker.phase is not WorkerPhase.READY for worker in staying):
         return evictions
@@ -113,22 +131,22 @@ def _first_document(job: Job, wanted: Wish, late: list[Worker], start_limit_s: f
     ]
 
 
-def _next_document(job: Job, wanted: Wish, late: list[Worker], now_s: float) -> list[Action]:
+def _next_document(job: Job, wanted: Wish, late: list[Worker], around: Around) -> list[Action]:
     """One change of a training job, the most urgent one."""
     published = published_workers(job)
     if len(published) < len(job.published):
-        return _after_loss(job, published, now_s)
+        return _after_loss(job, published, around.now_s)
     if job.acknowledged != job.generation:
         return []
     if not wanted.want:
         return [stop(job, "preempted: its GPUs are given to jobs before it")]
     fresh = [worker for worker in live_workers(job) if worker.id not in job.published and worker not in late]
-    surplus = chosen_to_go(fresh, wanted.excess, len(fresh))
+    surplus = _unwanted(fresh, published, wanted, around.short)
     evictions = _evictions(job, surplus, "no longer wanted: the job's target became smaller")
     ready = [worker for worker in fresh if worker not in surplus and worker.phase is WorkerPhase.READY]
     if ready:
         return [*evictions, publish(job, [*published, *ready])]
-    return evictions + _shrink(job, wanted, published)
+    return evictions + _shrink(job, wanted, published, around.short)
 
 
 def _after_loss(job: Job, left: list[Worker], now_s: float) -> list[Action]:
@@ -147,7 +165,16 @@ def _after_loss(job: Job, left: list[Worker], now_s: float) -> list[Action]:
     return [stop(job, f"workers {'ended' if done_s else 'were lost'}: {why}")]
 
 
-def _shrink(job: Job, wanted: Wish, published: list[Worker]) -> list[Action]:
+def _unwanted(fresh: list[Worker], published: list[Worker], wanted: Wish, short: Collection[str]) -> list[Worker]:
+    """New workers where the job is not to be, but for those by which it steps aside from nodes where others wait."""
+    crowding = [worker for worker in published if worker.node in short]
+    num_aside = len(chosen_to_go(crowding, wanted.excess, len(crowding)))
+    unwanted = chosen_to_go(fresh, wanted.excess, len(fresh))
+    aside = [worker for worker in reversed(unwanted) if worker.node not in short][:num_aside]
+    return [worker for worker in unwanted if worker not in aside]
+
+
+def _shrink(job: Job, wanted: Wish, published: list[Worker], short: Collection[str]) -> list[Action]:
     """Drop the workers that nothing is going to replace; those that make way for others stay until these are here."""
-    dropped = chosen_to_go(published, wanted.excess, len(published) - sum(wanted.want.values()))
+    dropped = chosen_to_go(published, wanted.excess, len(published) - sum(wanted.want.values()), short)
     return [publish(job, [worker for worker in published if worker not in dropped])] if dropped else []

@@ -5,12 +5,14 @@ In: a job and the target. Out: a ``Wish``, from which ``document`` and ``diff`` 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
+from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.job import Job, JobPhase, Worker, WorkerPhase
-from scheduler_core.model.plan import Publish, Stop
+from scheduler_core.model.plan import Grant, Grow, NewWorker, Publish, Stop
 from scheduler_core.model.target import Target
 
 #: Phases of a worker that trains or will.
@@ -22,19 +24,17 @@ class Wish:
     """A job's workers against its target.
 
     Attributes:
+        live: Workers by node that it has, those that are still coming too.
         want: Workers by node that it should have.
         missing: Workers by node still to be granted.
         excess: Workers by node that should go.
-        going: Workers by node that go, or hold GPUs and will not hold them for long.
-        num_pending: Live workers that are in no allocation document yet.
         can_claim: Whether the last document is acknowledged, its workers are there and nothing granted is outstanding.
     """
 
+    live: Mapping[str, int]
     want: Mapping[str, int]
     missing: Mapping[str, int]
     excess: Mapping[str, int]
-    going: Mapping[str, int]
-    num_pending: int
     can_claim: bool
 
 
@@ -48,6 +48,31 @@ def published_workers(job: Job) -> list[Worker]:
     return [worker for worker in live_workers(job) if worker.id in job.published]
 
 
+def is_settled(job: Job, target: Target) -> bool:
+    """Whether a job is as it should be, so that nothing is to be done to it: told quickly, as most jobs mostly are.
+
+    It trains by an acknowledged document with all its workers, each ready and where the target has it; or it waits, and
+    is to go on waiting.
+    """
+    if job.phase is JobPhase.QUEUED:
+        return not job.workers and job.id not in target.placement.workers_by_job
+    if (
+        job.phase is not JobPhase.RUNNING
+        or job.acknowledged != job.generation
+        or len(job.published) != len(job.workers)
+        or not job.driver_ready
+        or job.checkpoint_s
+        or job.driver_ended_s is not None
+    ):
+        return False
+    live: dict[str, int] = {}
+    for worker in job.workers:
+        if worker.phase is not WorkerPhase.READY:
+            return False
+        live[worker.node] = live.get(worker.node, 0) + 1
+    return live == target.placement.workers(job.id)
+
+
 def wish(job: Job, target: Target) -> Wish:
     """Compare a job with its target; one that no decision has seen yet wants what it has."""
     live = Counter(worker.node for worker in live_workers(job))
@@ -56,24 +81,47 @@ def wish(job: Job, target: Target) -> Wish:
     training = published_workers(job)
     num_pending = sum(live.values()) - len(training)
     acknowledged = job.driver_ready and job.acknowledged == job.generation > 0
-    stays = job.phase in (JobPhase.STARTING, JobPhase.RUNNING)
-    leaving = Counter(worker.node for worker in job.holding if not stays or worker.phase is WorkerPhase.LEAVING)
-    excess = live - want
     return Wish(
+        live=dict(sorted(live.items())),
         want=dict(sorted(want.items())),
         missing=dict(sorted((want - live).items())),
-        excess=dict(sorted(excess.items())),
-        going=dict(sorted((leaving + (excess if stays else Counter())).items())),
-        num_pending=num_pending,
+        excess=dict(sorted((live - want).items())),
         can_claim=acknowledged and not num_pending and len(training) == len(job.published),
     )
 
 
-def chosen_to_go(workers: Iterable[Worker], excess: Mapping[str, int], most: int) -> list[Worker]:
-    """Of these workers, up to ``most`` on nodes that have too many: the highest numbers first."""
+def claim(job: Job, counts: Mapping[str, int], cluster: Cluster) -> Grant | Grow:
+    """New workers on these nodes, near ones next to each other, numbered on from the last of this segment."""
+    nodes = sorted(counts, key=lambda name: _path(name, cluster))
+    waiting = job.phase is JobPhase.QUEUED
+    first = 0 if waiting else max((worker.number for worker in job.workers), default=-1) + 1
+    workers = tuple(
+        NewWorker(id=f"w{number}", node=node, gpus=job.spec.gpus_per_worker)
+        for number, node in enumerate((node for node in nodes for _ in range(counts[node])), start=first)
+    )
+    kind = Grant if waiting else Grow
+    return kind(job_id=job.id, segment=job.segment, workers=workers)
+
+
+def _path(name: str, cluster: Cluster) -> tuple[str, ...]:
+    """Where a node hangs in the tree; the nodes are in order of their names."""
+    return cluster.path(cluster.nodes[bisect_left(cluster.nodes, name, key=lambda node: node.name)])
+
+
+def chosen_to_go(
+    workers: Iterable[Worker], excess: Mapping[str, int], most: int, short: Collection[str] = ()
+) -> list[Worker]:
+    """Of these workers, up to ``most`` on nodes that have too many.
+
+    Args:
+        workers: The job's.
+        excess: Workers by node that should go.
+        most: How many.
+        short: Nodes where others wait for room: those first, else the highest numbers first.
+    """
     left = dict(excess)
     chosen: list[Worker] = []
-    for worker in sorted(workers, key=lambda one: -one.number):
+    for worker in sorted(workers, key=lambda one: (one.node not in short, -one.number)):
         if len(chosen) < most and left.get(worker.node, 0):
             left[worker.node] -= 1
             chosen.append(worker)
@@ -91,12 +139,14 @@ def stop(job: Job, reason: str) -> Stop:
     return Stop(job_id=job.id, segment=job.segment, generation=job.generation + 1, reason=reason)
 
 
-def make_room(job: Job, wanted: Wish) -> Publish | Stop:
-    """One step of a move for which there is no room yet: shrink first as far as the minimum allows, else stop."""
+def shrink(job: Job, dropped: Mapping[str, int]) -> Publish:
+    """The next document, without so many workers of these nodes."""
     published = published_workers(job)
-    spare = len(published) - job.spec.min_gpus // job.spec.gpus_per_worker
-    dropped = chosen_to_go(published, wanted.excess, spare)
-    if dropped:
-        return publish(job, [worker for worker in published if worker not in dropped])
+    going = chosen_to_go(published, dropped, sum(dropped.values()))
+    return publish(job, [worker for worker in published if worker not in going])
+
+
+def stop_to_move(job: Job, wanted: Wish) -> Stop:
+    """End the segment because the job cannot come to its new place in any other way."""
     nodes = ", ".join(wanted.missing)
     return stop(job, f"moves to {nodes} through a checkpoint: no room there for it to grow first, and none to spare")

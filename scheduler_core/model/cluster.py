@@ -1,7 +1,7 @@
 """The machines: nodes with GPU slots, and the topology tree that says how near two nodes are.
 
 The tree comes from node labels, outermost level first (zone, block, rack, node); a node that lacks a level's label
-stands alone on that level. Communication cost reads the tree; the first placer reads the nodes only.
+stands alone on that level. Communication cost reads the tree; the placer weighs it against moves.
 """
 
 from __future__ import annotations

@@ -41,8 +41,8 @@ INSIDE_NODE = "node"
 WHOLE_CLUSTER = "cluster"
 """Key of the links between the outermost domains; between all nodes where the tree has no levels."""
 
-#: GPUs on PCIe 3.0 x16 reach about 12 GB/s.
-NODE_LINK = Link(bytes_per_s=12e9, latency_s=10e-6)
+#: GPUs of a node on NVLink 2.0: 150 GB/s each way. On PCIe 3.0 x16 it is about 12 GB/s: a setting.
+NODE_LINK = Link(bytes_per_s=150e9, latency_s=10e-6)
 #: Nodes that share a switch: 25 Gbit/s Ethernet.
 SWITCH_LINK = Link(bytes_per_s=3.125e9, latency_s=30e-6)
 #: Each level further out has half the bandwidth for each participant, a usual oversubscription, and as much latency

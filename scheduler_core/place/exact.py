@@ -37,9 +37,9 @@ from scheduler_core.place.problem import Problem, Workers
 #: Larger problems are left to the heuristic: sets of nodes double with each node.
 MOST_NODES = 8
 MOST_JOBS = 16
-MOST_COLUMNS = 2_000
+MOST_COLUMNS = 800
 #: Nodes of HiGHS's search tree.
-MOST_SEARCHED = 100
+MOST_SEARCHED = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Placement laws of the first placer: what holds whatever the nodes, the jobs and where they stand."""
+"""Placement laws of the placer: what holds whatever the nodes, the jobs and where they stand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first placer against the optimum: node spans of small random requests, packed from nothing.
+"""The placer against the optimum: node spans of small random requests, packed from nothing.
 
 The optimum is a mixed-integer programme (scipy's HiGHS): whole workers, one binary per job and node that says whether
 the job stands there, fewest of these. The bounds are what was measured, with a little room.
