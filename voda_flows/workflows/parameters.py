@@ -49,6 +49,14 @@ PARAMETERS: tuple[JobParameter, ...] = (
     JobParameter(name="max-gpus", default="1", description="Most GPUs it can use; equal to min-gpus: a rigid job."),
     JobParameter(name="gpus-per-worker", default="1", description="GPUs of each worker pod; one rank per GPU."),
     JobParameter(
+        name="num-gpus", default="", description="GPUs it asks for under policies that do not resize; empty: min-gpus."
+    ),
+    JobParameter(
+        name="gpu-sizes",
+        default="",
+        description="Numbers of GPUs it may have, e.g. 1,2,4 or powers-of-two; empty: as the cluster says.",
+    ),
+    JobParameter(
         name="cpu-per-worker",
         default="1",
         for_pods=True,

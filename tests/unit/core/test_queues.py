@@ -12,7 +12,7 @@ from scheduler_core.deciding.quota import Share, capped
 from scheduler_core.deciding.reasons import reasons
 from scheduler_core.errors import InvalidValue
 from scheduler_core.model.allocation import Allocation
-from scheduler_core.model.job import Job, JobSpec
+from scheduler_core.model.job import Job
 from scheduler_core.model.observation import Observation
 from scheduler_core.model.params import Params
 from scheduler_core.model.placement import Placement
@@ -88,7 +88,7 @@ def test_a_queue_without_gpus_of_its_own_has_what_is_left() -> None:
 
 
 def test_own_gpus_of_lost_nodes_are_shared_by_the_policy() -> None:
-    """Two queues own four on nodes that have three now: who came first has its own, the other waits or takes the rest."""
+    """Two queues own four on nodes that have three now: who came first has its own, the other the rest."""
     lab, shop = queued(spec("b", (2, 2), queue="lab", submitted_s=1.0)), queued(spec("c", (1, 2), queue="shop"))
 
     assert gpus(world(lab, shop, nodes=(2, 1))) == {"b": 2, "c": 1}
@@ -125,11 +125,11 @@ def test_jobs_that_stay_as_they_stand_count_against_their_queue() -> None:
 def test_a_policy_that_serves_no_class_first_is_asked_about_the_others_only() -> None:
     """A foreign policy that gives all to the last job cannot take a queue's own GPUs away."""
 
-    def last_takes_all(asked_: PolicyInput) -> Allocation:
-        last = max(asked_.specs, key=lambda one: one.id, default=None)
-        return Allocation(gpus_by_job={last.id: min(last.max_gpus, asked_.capacity_gpus)} if last else {})
+    def last_takes_all(asked: PolicyInput) -> Allocation:
+        last = max(asked.specs, key=lambda one: one.id)
+        return Allocation(gpus_by_job={last.id: min(last.max_gpus, asked.capacity_gpus)})
 
-    jobs: list[JobSpec] = [spec("a", (1, 8), queue="lab"), spec("b", (1, 8), queue="shop")]
+    jobs = [spec("a", (1, 8), queue="lab"), spec("b", (1, 8), queue="shop")]
 
     found = capped(last_takes_all, asked(jobs, 6), {"lab": Share(own_gpus=2)})
 
