@@ -11,11 +11,11 @@ less what is missing. A step is the first of these that anybody can make:
 2. shrink first, on a node whose slack is negative, a job that has more than its minimum;
 3. step aside: grow at a node with slack that is not where the job is to go, then leave the node without. So jobs that
    wait for each other in a circle rotate through one free GPU, whoever's it is;
-4. borrow that GPU from a job that stays where it is and has more than its minimum;
+4. borrow the GPU that is in need, or one to stand aside on, from a job that stays and has more than its minimum;
 5. restart, through a checkpoint, the last job in order that is in the way. What can be left out again at the end is.
 
 Rule 1 lowers the number of workers missing, 2 and 3 lower the sum of negative slack and raise nothing missing, 4 is
-followed by 3, and 5 ends a move: so the plan ends, and so do rounds that each make the first steps of such a plan.
+followed by 1 or 3, and 5 ends a move: so the plan ends, and so do rounds that each make the first steps of such a plan.
 Where all workers have the same size, one free GPU, or one to borrow, is enough for any rotation: a job is restarted
 only where no other way is. With several sizes the planner is a heuristic.
 """
@@ -23,7 +23,7 @@ only where no other way is. With several sizes the planner is a heuristic.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from scheduler_core.converging.board import Board, Stand, Step
@@ -104,12 +104,12 @@ def _planned(
     )
 
 
-def _go_on(board: Board, first: list[int]) -> None:
-    """Rule 1, for these jobs and those for which they make room."""
-    queue = list(first)
+def _go_on(board: Board, first: Iterable[int]) -> None:
+    """Rule 1, for these jobs and those for which they make room; large workers first, which fit in fewer places."""
+    queue = [(-board.stands[index].gpus_per_worker, index) for index in first]
     heapq.heapify(queue)
     while queue:
-        index = heapq.heappop(queue)
+        _, index = heapq.heappop(queue)
         if not board.excess[index]:
             continue
         size = board.stands[index].gpus_per_worker
@@ -119,7 +119,7 @@ def _go_on(board: Board, first: list[int]) -> None:
             board.add(index, coming)
             _drop_surplus(board, index)
             for other in board.takers():
-                heapq.heappush(queue, other)
+                heapq.heappush(queue, (-board.stands[other].gpus_per_worker, other))
 
 
 def _drop_surplus(board: Board, index: int) -> None:
@@ -160,7 +160,7 @@ def _make_way(board: Board, open_nodes: Sequence[str]) -> bool:
     return (
         any(_shrink_first(board, node, lacking) for node, lacking in blocked)
         or any(_step_aside(board, node, open_nodes) for node, _ in blocked)
-        or any(_borrow(board, node) for node, _ in blocked)
+        or _borrow(board, blocked)
     )
 
 
@@ -205,19 +205,33 @@ def _leave_for(board: Board, index: int, node: str, place: str) -> None:
     board.uses[place] += 1
 
 
-def _borrow(board: Board, node: str) -> bool:
+def _borrow(board: Board, blocked: Sequence[tuple[str, int]]) -> bool:
     lenders = [index for index in range(len(board.stands)) if board.spare(index) > 0 and not board.excess[index]]
-    for index in _in_the_way(board, node) if lenders else ():
-        gpus = board.stands[index].gpus_per_worker
-        for lender in reversed(lenders):
-            for place, count in sorted(board.workers(lender).items()):
-                if place == node or place not in board.room or not count:
-                    continue
-                lent = -(-(gpus - board.slack(place)) // board.stands[lender].gpus_per_worker)
-                if 0 < lent <= min(count, board.spare(lender)):
-                    board.drop(lender, {place: lent})
-                    _leave_for(board, index, node, place)
-                    return True
+    lenders.reverse()
+    return any(_lend(board, lenders, node, lacking) for node, lacking in blocked) or any(
+        _leave_for_lent(board, lenders, node) for node, _ in blocked
+    )
+
+
+def _lend(board: Board, lenders: Sequence[int], node: str, lacking: int) -> bool:
+    """Have the last job that can make so much room on a node; whether there is one."""
+    for index in lenders:
+        count = -(-lacking // board.stands[index].gpus_per_worker)
+        if count <= min(board.workers(index).get(node, 0), board.spare(index)):
+            board.drop(index, {node: count})
+            return True
+    return False
+
+
+def _leave_for_lent(board: Board, lenders: Sequence[int], node: str) -> bool:
+    """Step aside to room that somebody lends for it."""
+    places = sorted({place for index in lenders for place in board.workers(index) if place in board.room} - {node})
+    for index in _in_the_way(board, node):
+        for place in places:
+            lacking = board.stands[index].gpus_per_worker - board.slack(place)
+            if lacking > 0 and _lend(board, lenders, place, lacking):
+                _leave_for(board, index, node, place)
+                return True
     return False
 
 
