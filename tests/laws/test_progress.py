@@ -92,8 +92,8 @@ class Story:
             )
             self.look()
         self.at = end if shows and life.end in AS_ASKED else began + (furthest - began) * life.kept // 100
-        if shows and life.end not in AS_ASKED:
-            self.at = min(self.at, max(end, began) if life.end == "failed" else self.at)
+        if life.end == "failed":
+            self.at = min(self.at, end)
         self.went_on = self.went_on and life.end in AS_ASKED and life.checkpoint != "lost"
 
     def train(self, life: Life) -> int:
@@ -112,7 +112,7 @@ class Story:
         whole = self.whole - rounded(began)
         done = min(rounded(furthest) - rounded(began), whole - 1)
         word = f"{done}/{whole} {rounded(end) - rounded(began)}"
-        if life.end == "lost" or life.end == "cut before":
+        if life.end in {"lost", "cut before"}:
             self.look(phase="Error")
             return
         if not life.missed[-1]:

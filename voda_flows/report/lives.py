@@ -242,7 +242,7 @@ def _are_units(progress: object) -> TypeGuard[list[int]]:
     """Whether this is where a segment began, and its furthest point."""
     return (
         isinstance(progress, list)
-        and len(progress) == 2  # noqa: PLR2004 - the two
+        and len(progress) == 2
         and all(type(units) is int for units in progress)
         and 0 <= progress[0] <= progress[1]
     )

@@ -142,7 +142,7 @@ def stored_bytes(text: str) -> int:
 
 def _progress(kept: Mapping[str, Any]) -> Document:
     """From where to where the segment came, in whole hundredths: five digits are too few for long jobs."""
-    found = [kept.get("begin"), kept.get("furthest")]
+    found: list[Any] = [kept.get("begin"), kept.get("furthest")]
     if not all(_is_number(epochs) and 0 <= epochs < _MOST_EPOCHS for epochs in found):
         return {}
     return {"progress": [round(epochs * UNITS_PER_EPOCH) for epochs in found]}
