@@ -111,7 +111,7 @@ def carried_out(world: World, picks: list[int]) -> list[Action]:
         done += actions
         if rests and not actions:
             return done
-        for _ in range(picks[number % len(picks)] % 5):
+        for _ in range(picks[number % len(picks)] % 5 or number % 2):
             if pending := world.moves():
                 pending[picks[(number + 1) % len(picks)] % len(pending)]()
     raise AssertionError(f"no rest: {done[-20:]}")
