@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 
 from scheduler_core.converging.board import Board, Stand, Step
 
-#: Plans that are tried to do with one restart fewer.
+#: Plans that are tried to do with fewer restarts.
 _MOST_TRIES = 8
 
 
@@ -64,12 +64,18 @@ def moves(stands: Sequence[Stand], free_gpus: Mapping[str, int], promised: Colle
         The steps.
     """
     best = _planned(stands, free_gpus, promised)
-    kept: set[str] = set()
-    for job_id in best.restarts[:_MOST_TRIES] if len(best.restarts) > 1 else ():
-        attempt = _planned(stands, free_gpus, promised, {*kept, job_id})
-        if len(attempt.restarts) < len(best.restarts) and len(attempt.unmoved) <= len(best.unmoved):
+    spared: set[str] = set()
+    for _ in range(_MOST_TRIES):
+        others = [job_id for job_id in best.restarts if job_id not in spared]
+        if len(best.restarts) < 2 or not others:
+            break
+        attempt = _planned(stands, free_gpus, promised, {*spared, others[0]})
+        spared.add(others[0])
+        if len(attempt.restarts) <= len(best.restarts) and len(attempt.unmoved) <= len(best.unmoved):
             best = attempt
-            kept.add(job_id)
+        else:
+            spared.remove(others[0])
+            break
     return best
 
 
