@@ -12,7 +12,7 @@ import http.client
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self
 
 from tests.cluster.api import Api, RefusedError
@@ -79,14 +79,14 @@ class Workflow:
         name: ``namespace/name``.
         phase: Its phase.
         promised: Places of workers of open segments that have not ended, by the answers of its gates.
-        fraction: Part done as ``voda`` shows it, by job.
+        fraction: Part done as ``voda`` shows it, by job; None where it shows ``-``, then what it showed before counts.
         drivers: What drivers' nodes say of it, for whoever wants to know why.
     """
 
     name: str
     phase: str
     promised: tuple[Place, ...]
-    fraction: Mapping[str, float]
+    fraction: Mapping[str, float | None]
     drivers: tuple[str, ...] = ()
 
 
@@ -167,8 +167,8 @@ class _Play:
         elif isinstance(change.now, Pod):
             self.pods[change.uid] = change.now
         else:
-            self.workflows[change.uid] = change.now
-            self._compare(before, change.now)
+            self.workflows[change.uid] = _with_known(change.now, before)
+            self._compare(before, self.workflows[change.uid])
         self._count(change.version)
 
     def holders(self) -> list[Pod]:
@@ -180,9 +180,10 @@ class _Play:
         if now.phase in WORKFLOW_ENDED and now.phase != phase:
             self.ends.setdefault(now.name, []).append(now.phase)
         for job, fraction in before.fraction.items() if before else ():
-            if now.fraction.get(job, 0.0) < fraction:
+            share = now.fraction.get(job) or 0.0
+            if share < (fraction or 0.0):
                 told = f" ({before.drivers} -> {now.drivers})" if before and now.drivers else ""
-                self.back.append(f"{now.name} {job}: {fraction:.4f} -> {now.fraction.get(job, 0.0):.4f}{told}")
+                self.back.append(f"{now.name} {job}: {fraction:.4f} -> {share:.4f}{told}")
 
     def _count(self, version: int) -> None:
         held: Counter[str] = Counter()
@@ -336,9 +337,20 @@ def summary(body: Object) -> Pod | Workflow:
         name=name,
         phase=phase_of(body),
         promised=tuple(_promised(body)),
-        fraction={life.name: life.fraction for life in lives(body, ())} if body.get("status") else {},
+        fraction=_fractions(body) if body.get("status") else {},
         drivers=tuple(_drivers(body)),
     )
+
+
+def _fractions(workflow: Object) -> dict[str, float | None]:
+    """Part done of each job; None where nobody knows."""
+    return {life.name: None if life.share == "-" else life.fraction for life in lives(workflow, ())}
+
+
+def _with_known(now: Workflow, before: Workflow | None) -> Workflow:
+    """A Workflow with what was shown last of the jobs of which nobody knows how far they are."""
+    last = before.fraction if before else {}
+    return replace(now, fraction={job: last.get(job) if part is None else part for job, part in now.fraction.items()})
 
 
 def _drivers(workflow: Object) -> Iterator[str]:

@@ -96,7 +96,8 @@ class ProgressWatch:
             name = one.workflow["metadata"]["name"]
             shown = self._shown.setdefault(name, Shown())
             done = _done(str((one.workflow.get("status") or {}).get("progress", "")))
-            fraction = max((life.fraction for life in one.lives), default=0.0)
+            told = [life.fraction for life in one.lives if life.share != "-"]
+            fraction = max(told, default=0.0 if not one.lives else shown.fraction)
             if fraction < shown.fraction:
                 self.seen.back.append(f"{name}: {shown.fraction:.4f} -> {fraction:.4f}")
             if done < shown.done:

@@ -142,7 +142,7 @@ def _progress(job: JobRecord) -> str:
     epochs = int(life.asked.get("epochs", "1") or 1)
     # Rows count from 0, people from 1.
     epoch = f", epoch {min(int(last['epoch']) + 1, epochs)} of {epochs}" if "epoch" in last else ""
-    return f"{life.fraction:.0%}{epoch}"
+    return f"{life.share}{epoch}"
 
 
 def _reported(job: JobRecord) -> str:

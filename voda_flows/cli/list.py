@@ -64,7 +64,7 @@ def _row(life: JobLife, now_s: float, shared: Shared) -> list[str]:
         life.label,
         life.status,
         life.has_of_asked,
-        f"{life.fraction:.0%}",
+        life.share,
         short(life.waited_s(now_s)),
         short(now_s - life.submitted_s),
         short((life.ended_s or now_s) - life.submitted_s),

@@ -135,7 +135,7 @@ def _cells(now: Snapshot, life: JobLife, colour: str, widths: dict[str, int]) ->
 
 def _bar(life: JobLife, colour: str, width: int) -> Text:
     """A progress bar that needs no animation; where there is no room, its number alone."""
-    number = f"{life.fraction:4.0%}"
+    number = f"{life.share:>4}"
     bar = width - len(number) - 1
     if bar <= 0:
         return Text(number)

@@ -108,4 +108,4 @@ def _state(life: JobLife) -> str:
     """A job's state in a line."""
     if life.phase in (*WORKFLOW_ENDED, "Queued"):
         return life.phase
-    return f"{life.phase} on {life.gpus} {life.fraction:.0%}"
+    return f"{life.phase} on {life.gpus} {life.share}"

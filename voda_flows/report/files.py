@@ -62,6 +62,16 @@ def read_ends(folder: Path) -> dict[int, Object]:
     return dict(sorted(found.items()))
 
 
+def read_furthest(folder: Path) -> dict[int, float]:
+    """Epochs done at the furthest point of each segment, as its driver keeps them before it shows them, by number."""
+    found = {}
+    for path in folder.glob("segment-*/progress.json"):
+        number, furthest = path.parent.name.removeprefix("segment-"), _document(path).get("furthest")
+        if number.isdigit() and isinstance(furthest, int | float):
+            found[int(number)] = float(furthest)
+    return dict(sorted(found.items()))
+
+
 def _lines(path: Path) -> tuple[Object, ...]:
     """The whole JSON objects of a file of lines."""
     try:

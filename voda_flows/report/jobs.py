@@ -149,12 +149,18 @@ def _with_ends(life: JobLife, source: Source) -> JobLife:
     """A job with what its drivers said at their ends: how far they had come, and why the last one failed."""
     if life.phase == "Succeeded" or not life.segments:
         return life
-    ends = source.ends(life)
-    epochs = [end.get("epoch") for end in ends.values()]
+    ends, furthest = source.ends(life), source.furthest(life)
+    epochs = [*furthest.values(), *(end.get("epoch") for end in ends.values())]
     done = max([life.done, *(round(epoch * UNITS_PER_EPOCH) for epoch in epochs if isinstance(epoch, int | float))])
     total = life.total or (round(epochs_of(life.asked) * UNITS_PER_EPOCH) if done else 0)
     reason = _reason(ends.get(life.segments[-1].number, {})) if life.phase in WORKFLOW_ENDED else ""
-    return replace(life, done=done, total=max(done, total), message=reason or life.message)
+    return replace(
+        life,
+        done=done,
+        total=max(done, total),
+        message=reason or life.message,
+        is_known=life.is_known or bool(furthest),
+    )
 
 
 def _reason(end: Object) -> str:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 from scheduler_core.errors import InvalidValue
 from voda_flows.objects import WORKFLOW_ENDED, Object, phase_of, seconds
-from voda_flows.report.progress import reached
+from voda_flows.report.progress import UNITS_PER_EPOCH, Kept, reached
 from voda_flows.wire import read_gate_workers
 from voda_flows.workflows.tree import SegmentNodes, Tree, is_grant, parameters, tree
 
@@ -95,6 +96,7 @@ class JobLife:
         total: Hundredths of an epoch in all, 0 when unknown.
         segments: By number.
         is_suspended: Whether nothing new of its Workflow is started until ``voda resume``.
+        is_known: Whether how far it is can be told now: not where a driver may have shown more than is certain.
     """
 
     id: str
@@ -111,6 +113,7 @@ class JobLife:
     total: int
     segments: tuple[Segment, ...]
     is_suspended: bool = False
+    is_known: bool = True
 
     @property
     def status(self) -> str:
@@ -138,6 +141,11 @@ class JobLife:
         if self.phase == "Succeeded":
             return 1.0
         return min(1.0, self.done / self.total) if self.total else 0.0
+
+    @property
+    def share(self) -> str:
+        """The same for people: ``46%``, and ``-`` while nobody knows."""
+        return f"{self.fraction:.0%}" if self.is_known or self.phase == "Succeeded" else "-"
 
     @property
     def has_of_asked(self) -> str:
@@ -192,9 +200,13 @@ def _life(nodes: Tree, root: Object, pods: Mapping[str, Object]) -> JobLife:
     asked, inside = parameters(root), nodes.within(root["id"])
     segments = _segments(nodes, root, pods)
     name, meta = asked.get("job-name", "train"), nodes.workflow["metadata"]
-    drivers = sorted((node for node in inside if _is(node, "driver")), key=lambda node: str(node.get("startedAt", "")))
-    done, total = reached(drivers, epochs_of(asked), dict(_driver_ends(nodes.segments(root["id"]))))
+    of_job = nodes.segments(root["id"])
+    # Segments lie inside each other: two that began in the same second keep their order.
+    drivers = [driver for segment in of_job for driver in segment.of("driver")]
+    found = reached(drivers, epochs_of(asked), dict(_told(of_job)))
     phase = _phase(nodes.workflow, root, segments)
+    whole = round(epochs_of(asked) * UNITS_PER_EPOCH) if phase == "Succeeded" else 0
+    done, total = found or (whole, whole)
     return JobLife(
         id=f"{meta['uid']}/{name}",
         namespace=meta.get("namespace", "default"),
@@ -210,16 +222,30 @@ def _life(nodes: Tree, root: Object, pods: Mapping[str, Object]) -> JobLife:
         total=total,
         segments=segments,
         is_suspended=is_suspended(nodes.workflow),
+        is_known=found is not None,
     )
 
 
-def _driver_ends(segments: Iterable[SegmentNodes]) -> Iterator[tuple[str, float]]:
-    """Epochs done at the ends of segments, as their checkpoint steps tell it, by the id of the driver's node."""
+def _told(segments: Iterable[SegmentNodes]) -> Iterator[tuple[str, Kept]]:
+    """What checkpoint steps told of how far their segments came, by the id of the driver's node."""
     for segment in segments:
-        end = _object(_record(segment.of("checkpoint"))).get("end")
+        record = _object(_record(segment.of("checkpoint")))
+        end, progress = record.get("end"), record.get("progress")
         epoch = end.get("epoch") if isinstance(end, dict) else None
-        if isinstance(epoch, int | float):
-            yield from ((driver["id"], float(epoch)) for driver in segment.of("driver"))
+        began, furthest = progress if _are_units(progress) else (None, None)
+        units = round(epoch * UNITS_PER_EPOCH) if isinstance(epoch, int | float) else None
+        for driver in segment.of("driver"):
+            yield driver["id"], Kept(began=began, furthest=furthest, end=units)
+
+
+def _are_units(progress: object) -> TypeGuard[list[int]]:
+    """Whether this is where a segment began, and its furthest point."""
+    return (
+        isinstance(progress, list)
+        and len(progress) == 2
+        and all(type(units) is int for units in progress)
+        and 0 <= progress[0] <= progress[1]
+    )
 
 
 def _record(checkpoints: Iterable[Object]) -> str:

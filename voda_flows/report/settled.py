@@ -18,7 +18,7 @@ from voda_flows.objects import POD_ENDED, WORKFLOW_ENDED, Object, phase_of
 from voda_flows.report.lives import Holding, JobLife, Segment
 from voda_flows.store import ObjectStore
 
-_REVISION = 1
+_REVISION = 2
 """To be raised whenever lives are read from the same documents in another way."""
 _METADATA = ("name", "namespace", "uid", "labels", "creationTimestamp")
 _STATUS = ("phase", "message", "progress", "startedAt", "finishedAt")

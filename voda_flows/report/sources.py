@@ -15,7 +15,7 @@ from typing import Final, Protocol
 from voda_flows.objects import Object
 from voda_flows.report import drivers
 from voda_flows.report.drivers import PodProxy
-from voda_flows.report.files import SegmentFiles, job_folder, read_ends, read_files
+from voda_flows.report.files import SegmentFiles, job_folder, read_ends, read_files, read_furthest
 from voda_flows.report.lives import JobLife
 from voda_flows.report.recorded import recorded
 from voda_flows.store import ObjectStore
@@ -33,6 +33,10 @@ class Source(Protocol):
 
     def ends(self, life: JobLife) -> Mapping[int, Object]:
         """What a job's drivers said at the ends of their segments, by number."""
+        ...
+
+    def furthest(self, life: JobLife) -> Mapping[int, float]:
+        """Epochs done at the furthest points of a job's segments, by number; none beyond what its life says."""
         ...
 
     def rounds_before(self, before_s: float, lives: Sequence[JobLife]) -> tuple[Object, ...]:
@@ -70,6 +74,10 @@ class Volumes:
         """See ``Source.ends``."""
         return read_ends(job_folder(self.home, life))
 
+    def furthest(self, life: JobLife) -> Mapping[int, float]:
+        """See ``Source.furthest``."""
+        return read_furthest(job_folder(self.home, life))
+
     def rounds_before(self, before_s: float, lives: Sequence[JobLife]) -> tuple[Object, ...]:
         """See ``Source.rounds_before``."""
         names = {life.id: f"{life.workflow}/{life.name}" for life in lives}
@@ -97,6 +105,11 @@ class Workflows:
     def ends(self, life: JobLife) -> Mapping[int, Object]:
         """See ``Source.ends``."""
         return {number: dict(files.end) for number, files in _told(life).items() if files.end}
+
+    def furthest(self, life: JobLife) -> Mapping[int, float]:
+        """See ``Source.furthest``: lives are read with what checkpoint steps told of it."""
+        del life
+        return {}
 
     def rounds_before(self, before_s: float, lives: Sequence[JobLife]) -> tuple[Object, ...]:
         """See ``Source.rounds_before``: the scheduler's records are in its own pod."""

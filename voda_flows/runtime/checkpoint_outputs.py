@@ -62,6 +62,7 @@ def _said(root: Path, segment: int, verdict: Mapping[str, Any]) -> dict[str, str
         segment=segment,
         end=_document(folder / "end.json"),
         verdict=verdict,
+        progress=_document(folder / "progress.json"),
         resizes=lines_of(folder / "resizes.jsonl"),
         rows=lines_of(folder / REPORTS),
     )

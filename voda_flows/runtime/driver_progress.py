@@ -85,6 +85,7 @@ class Progress:
         if self._begin is None or not self._written:
             return
         self._furthest = max(self._furthest, epoch)
+        self._keep()
         whole = self._units(self._epochs)
         furthest = min(self._units(self._furthest), whole if epoch >= self._epochs else max(whole - 1, 0))
         if self._places.output is not None:
@@ -101,13 +102,18 @@ class Progress:
         whole = self._units(self._epochs)
         if self._places.shown is None or whole == 0:
             return  # Argo refuses 0/0
-        if self._places.kept.parent.is_dir():
-            self._replace(self._places.kept, json.dumps({"begin": self._begin, "furthest": self._furthest}))
+        self._keep()
         self._write(f"{min(self._units(self._furthest), max(whole - 1, 0))}/{whole}")
 
+    def _keep(self) -> None:
+        """Before anybody is shown it: what is kept is never less."""
+        if self._places.kept.parent.is_dir():
+            self._replace(self._places.kept, json.dumps({"begin": self._begin, "furthest": self._furthest}))
+
     def _units(self, epoch: float) -> int:
+        """Both ends rounded, not what is between: the sums over segments have no error that would grow."""
         assert self._begin is not None, "counted from the segment's begin"
-        return max(round((epoch - self._begin) * UNITS_PER_EPOCH), 0)
+        return max(round(epoch * UNITS_PER_EPOCH) - round(self._begin * UNITS_PER_EPOCH), 0)
 
     def _write(self, text: str) -> None:
         if self._places.shown is not None and text != self._written:

@@ -29,7 +29,8 @@ class Story:
         kept = environment.segment_folder / "progress.json"
         places = Places(shown=environment.progress_file, kept=kept, output=environment.progress_output)
         earlier = read_verdicts(environment.checkpoint_root, environment.segment)
-        went_on = all(verdict.state == RESIZE for verdict in earlier)
+        # A segment without a verdict may have been lost.
+        went_on = len(earlier) == environment.segment and all(verdict.state == RESIZE for verdict in earlier)
         self._progress = Progress(places, environment.epochs, lowers=went_on)
         self._generation: int | None = None
         self._step = 0

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from voda_flows.runtime.driver_progress import UNITS_PER_EPOCH
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -35,6 +37,7 @@ _METRIC = "metrics."
 #: Whole numbers up to here are the same in every JSON reader.
 _EXACT = 2**53
 _LARGEST = 1e300
+_MOST_EPOCHS = 1e10
 _END = ("outcome", "step", "epoch", "message", "failed_starts")
 _VERDICT = ("state", "step", "counted", "message", "failures")
 _MOMENTS = ("time_s", "document_s", "last_step_s", "first_step_s")
@@ -56,6 +59,8 @@ class Told:
         segment: its number.
         end: the driver's last word, empty where there is none.
         verdict: what the checkpoint step made of it.
+        progress: epochs done where it began and at its furthest point (``begin``, ``furthest``), empty where nobody
+            kept them.
         resizes: resize records, oldest first.
         rows: report rows, oldest first.
         left_out: how many resizes and rows were not kept, by ``resizes`` and ``rows``.
@@ -64,6 +69,7 @@ class Told:
     segment: int
     end: Mapping[str, Any] = field(default_factory=dict)
     verdict: Mapping[str, Any] = field(default_factory=dict)
+    progress: Mapping[str, Any] = field(default_factory=dict)
     resizes: tuple[Document, ...] = ()
     rows: tuple[Document, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
@@ -92,6 +98,7 @@ def record_text(told: Told) -> str:
         "from_s": from_s,
         "end": _chosen(told.end, _END),
         "verdict": _chosen(told.verdict, _VERDICT),
+        **_progress(told.progress),
     }
 
     def resizes(count: int) -> Document:
@@ -131,6 +138,14 @@ def stored_bytes(text: str) -> int:
     11
     """
     return len(json.dumps(text)) + 5 * sum(text.count(mark) for mark in "<>&")
+
+
+def _progress(kept: Mapping[str, Any]) -> Document:
+    """From where to where the segment came, in whole hundredths: five digits are too few for long jobs."""
+    found: list[Any] = [kept.get("begin"), kept.get("furthest")]
+    if not all(_is_number(epochs) and 0 <= epochs < _MOST_EPOCHS for epochs in found):
+        return {}
+    return {"progress": [round(epochs * UNITS_PER_EPOCH) for epochs in found]}
 
 
 def _most(count: int, fits: Callable[[int], bool]) -> int:

@@ -99,7 +99,7 @@ def job(name: str, submitted: float, **labels: str) -> Building:
     """A job with a segment that ended and one that trains."""
     made = Building(name=name, submitted=submitted).grant(submitted + 1, ("w0", "n0"), ("w1", "n0"))
     made.publish("w0", "w1").stop(submitted + 9, "resize", "w0", "w1")
-    return made.grant(submitted + 20, ("w0", "n1"), ("w1", "n1")).publish("w0", "w1").progress(25, 100)
+    return made.grant(submitted + 20, ("w0", "n1"), ("w1", "n1")).publish("w0", "w1").progress(250, 1000)
 
 
 @pytest.fixture

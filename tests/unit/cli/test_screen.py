@@ -75,7 +75,7 @@ def test_jobs_that_go_on_are_kept_when_there_is_no_room() -> None:
 
 def test_the_line_for_pipes() -> None:
     """Slots and jobs in one line."""
-    job = Building(name="a").grant(1, ("w0", "n0")).publish("w0").progress(1, 4)
+    job = Building(name="a").grant(1, ("w0", "n0")).publish("w0").progress(250, 1000)
     job.pods["a-worker-0w0"]["metadata"]["annotations"]["voda.dev/slots"] = "1"
 
     assert line(world(job)).split(" ", 1)[1] == "n0[-|a] n1[-|-]  a Running on 1 25%"

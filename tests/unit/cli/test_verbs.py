@@ -20,7 +20,7 @@ from voda_flows.local.pod import write_whole
 def running(name: str = "digits", **more: str) -> Building:
     """A job that trains on two slots of n0."""
     job = Building(name=name, asked=more)
-    job.grant(1, ("w0", "n0"), ("w1", "n0")).publish("w0", "w1").progress(25, 100)
+    job.grant(1, ("w0", "n0"), ("w1", "n0")).publish("w0", "w1").progress(250, 1000)
     job.pods[f"{name}-worker-0w0"]["metadata"]["annotations"]["voda.dev/slots"] = "0"
     job.pods[f"{name}-worker-0w1"]["metadata"]["annotations"]["voda.dev/slots"] = "1"
     return job

@@ -28,7 +28,7 @@ def pod(version: int, worker: str, node: str = "n0", gpus: int = 1, *, ended: bo
     return Change(version=version, uid=uid or worker, now=found)
 
 
-def workflow(version: int, *workers: str, phase: str = "Running", done: float = 0.0) -> Change:
+def workflow(version: int, *workers: str, phase: str = "Running", done: float | None = 0.0) -> Change:
     """The Workflow, with workers that have a GPU of n0 promised."""
     promised = tuple(Place(key=key(worker), owner="wf", node="n0", gpus=1) for worker in workers)
     found = Workflow(name="voda/job", phase=phase, promised=promised, fraction={"train": done})
@@ -87,6 +87,14 @@ def test_what_ends_again_or_goes_back_is_found() -> None:
 
     assert found.back == ("voda/job train: 0.5000 -> 0.2500",)
     assert found.ends == {"voda/job": ("Failed", "Succeeded")}
+
+
+def test_what_nobody_knew_for_a_moment_must_not_be_less_afterwards() -> None:
+    """Unknown is nothing that went back; what was shown before it counts on."""
+    changes = [workflow(1, done=0.5), workflow(2, done=None), workflow(3, done=0.5), workflow(4, done=None)]
+
+    assert judge(changes, NODES).back == ()
+    assert judge([*changes, workflow(5, done=0.25)], NODES).back == ("voda/job train: 0.5000 -> 0.2500",)
 
 
 class Restarted:

@@ -58,3 +58,18 @@ def test_a_driver_that_began_anew_after_a_loss_takes_nothing_back_at_its_end(
     assert [row[0] for row in looks.shown] == [30, 20 + min(done, 779), *[20 + done] * 2, last.done]
     assert (last.fraction, last.total) == (epoch / 8, 800)
     assert last.message == ("why" if phase == "Failed" else "")
+
+
+def test_what_a_driver_kept_tells_where_its_node_does_not(tmp_path: Path) -> None:
+    """A driver was cut off before anybody saw it, the one after it was stopped and lost before it handed out a word."""
+    job = Building(name="one", asked={"epochs": "8"}).grant(1, ("w0", "n0")).publish("w0")
+    looks = Looks(tmp_path, job)
+    job.stop(9, "resize", "w0").nodes[f"{job.name}.segment.train.driver"]["phase"] = "Failed"
+    job.grant(20, ("w0", "n0")).publish("w0").progress(30, 30).end(f"{job.train}.driver", 30, "Failed")
+    unknown = looks.look()
+    folder = job_folder(tmp_path, unknown) / "segment-1"
+    folder.mkdir(parents=True)
+    (folder / "progress.json").write_text(json.dumps({"begin": 0.4, "furthest": 0.7}))
+    known = looks.look()
+
+    assert (unknown.share, known.share, known.done, known.total) == ("-", "9%", 70, 800)

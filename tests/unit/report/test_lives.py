@@ -27,13 +27,13 @@ def test_a_job_that_waits_is_queued_and_says_what_its_gate_says() -> None:
 
 def test_a_granted_job_starts_and_runs_once_its_driver_has_a_document() -> None:
     """Starting until an allocation document was written, Running from then on."""
-    job = Building(name="a").grant(5, ("w0", "n0"), ("w1", "n1"))
+    job = Building(name="a", asked={"epochs": "2"}).grant(5, ("w0", "n0"), ("w1", "n1"))
     assert (life(job).phase, life(job).gpus, life(job).size) == ("Starting", 2, 0)
 
-    job.publish("w0", "w1").progress(30, 120)
+    job.publish("w0", "w1").progress(50, 200)
     found = life(job)
 
-    assert (found.phase, found.size, found.done, found.total, found.fraction) == ("Running", 2, 30, 120, 0.25)
+    assert (found.phase, found.size, found.done, found.total, found.fraction) == ("Running", 2, 50, 200, 0.25)
     assert [(held.worker, held.node, held.start_s) for held in found.holding] == [
         ("w0", "n0", START_S + 5),
         ("w1", "n1", START_S + 5),
@@ -113,7 +113,7 @@ def test_a_failed_job_says_which_pod_failed_it_and_how() -> None:
 
 def test_driver_that_failed_takes_back_nothing_of_what_was_shown() -> None:
     """What it did since its checkpoint is done again, and progress stands still until then."""
-    job = Building(name="a").grant(5, ("w0", "n0")).publish("w0").progress(50, 100)
+    job = Building(name="a", asked={"epochs": "1"}).grant(5, ("w0", "n0")).publish("w0").progress(50, 100)
     job.end(f"{job.train}.driver", 8, "Failed")
 
     assert (life(job).done, life(job).total) == (50, 100)
