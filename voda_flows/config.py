@@ -14,7 +14,9 @@ from types import MappingProxyType
 from typing import Any
 
 from scheduler_core.errors import InvalidValue
+from scheduler_core.model.communication import INSIDE_NODE, WHOLE_CLUSTER, Link
 from scheduler_core.model.queue import DEFAULT_PRIORITY_CLASSES, Queue
+from voda_flows import amounts
 
 CONFIG_MAP = "voda-config"
 #: Where the scheduler's own objects live unless its environment says otherwise.
@@ -32,6 +34,8 @@ _POLICY_LIMIT_S = 6.0
 RETIRED: Mapping[str, str] = MappingProxyType(
     {"agent_timeout_s": "VODA_AGENT_TIMEOUT", "reset_timeout_s": "VODA_RESET_TIMEOUT"}
 )
+#: What can be said of a queue.
+_QUEUE_FIELDS = frozenset(("nominal_gpus", "borrows", "borrow_limit", "namespaces", "max_priority"))
 #: Characters of a bad value that a message shows.
 _SHOWN = 200
 #: Digits of a whole number; far beyond any that makes sense, far below what Python refuses to read.
@@ -52,7 +56,15 @@ class Settings:
             nested templates, and a segment nests two).
         namespace: The scheduler's own namespace.
         image: Image of the scheduler's own pods.
+        backfilling: Whether jobs behind one that does not fit may start before it.
+        tiresias_limits_gpu_s: GPU seconds of service at which ``tiresias`` and ``elastic_tiresias`` put a job one queue
+            down, ascending.
+        tiresias_promote_ratio: They put a job back when it has waited so many times as long as it ran, > 0.
+        tiresias_compaction_jobs: ``elastic_tiresias`` cuts old jobs to their minima when more jobs than this wait.
+        gpu_sizes: Sizes that jobs may have whose own input says nothing, GPUs in ascending order; empty for all.
         topology_levels: Node labels from the outermost level of the topology tree inwards.
+        topology_links: Bandwidth and latency by level of that tree: a label of ``topology_levels``, ``node`` for inside
+            a node, ``cluster`` for between the outermost domains; levels left out have defaults.
         history_rows: Decisions kept for ``voda watch`` and ``voda explain``.
         records: Decisions kept on disk for replay.
         records_age_s: How long they are kept at most, seconds.
@@ -69,7 +81,13 @@ class Settings:
     segments_limit: int = 30
     namespace: str = DEFAULT_NAMESPACE
     image: str = "voda:latest"
+    backfilling: bool = True
+    tiresias_limits_gpu_s: tuple[float, ...] = (3600.0,)
+    tiresias_promote_ratio: float = 8.0
+    tiresias_compaction_jobs: int = 10
+    gpu_sizes: tuple[int, ...] = ()
     topology_levels: tuple[str, ...] = ("topology.kubernetes.io/zone", "topology.kubernetes.io/rack")
+    topology_links: Mapping[str, Link] = field(default_factory=dict)
     history_rows: int = 200
     records: int = 1000
     records_age_s: float = 7 * 24 * 3600.0
@@ -104,7 +122,13 @@ class Settings:
             except ValueError as fault:
                 found = text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
                 raise InvalidValue(f"{where}: setting {key!r}: expected {fault}, got {found!r}") from fault
-        return cls(**parsed)
+        made = cls(**parsed)
+        levels = (INSIDE_NODE, *made.topology_levels, WHOLE_CLUSTER)
+        for level in made.topology_links:
+            if level not in levels:
+                said = f"expected levels of topology_levels, {INSIDE_NODE!r} or {WHOLE_CLUSTER!r}, got {level!r}"
+                raise InvalidValue(f"{where}: setting 'topology_links': {said}{near_miss(level, levels)}")
+        return made
 
 
 def scheduler_namespace(environment: Mapping[str, str] = os.environ) -> str:
@@ -153,9 +177,41 @@ def _policy_limit(text: str) -> float:
 
 
 def _count(text: str) -> int:
+    return _number_of(text, "a whole number >= 1")
+
+
+def _count_or_none(text: str) -> int:
+    return 0 if text == "0" else _number_of(text, "a whole number >= 0")
+
+
+def _number_of(text: str, expected: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS and int(text) > 0):
-        raise ValueError("a whole number >= 1")
+        raise ValueError(expected)
     return int(text)
+
+
+def _flag(text: str) -> bool:
+    if text not in ("true", "false"):
+        raise ValueError("true or false")
+    return text == "true"
+
+
+def _ratio(text: str) -> float:
+    value = _amount(text, "a number")
+    if value <= 0:
+        raise ValueError("a number > 0")
+    return value
+
+
+def _limits(text: str) -> tuple[float, ...]:
+    expected = "GPU seconds > 0 in ascending order, joined by commas"
+    try:
+        found = tuple(_ratio(part.strip()) for part in text.split(","))
+    except ValueError as fault:
+        raise ValueError(expected) from fault
+    if list(found) != sorted(set(found)):
+        raise ValueError(expected)
+    return found
 
 
 def _word(text: str) -> str:
@@ -186,16 +242,29 @@ def _queues(text: str) -> Mapping[str, Queue]:
 
 def _queue(name: str, row: Mapping[str, Any], expected: str) -> Queue:
     """One queue; what is of another kind than it should be would break rounds later, or mean something else."""
-    gpus, namespaces, most = row.get("nominal_gpus", {}), row.get("namespaces", []), row.get("max_priority")
-    if not row.keys() <= {"nominal_gpus", "namespaces", "max_priority"}:
-        raise ValueError(f"{expected} (each with nominal_gpus, namespaces, max_priority only)")
-    if not isinstance(gpus, dict) or not all(_is_whole(count) and count >= 0 for count in gpus.values()):
-        raise ValueError(f"{expected} (nominal_gpus of {name!r} are whole numbers >= 0 by GPU type)")
+    if not row.keys() <= _QUEUE_FIELDS:
+        raise ValueError(f"{expected} (each with {', '.join(sorted(_QUEUE_FIELDS))} only)")
+    for key in ("nominal_gpus", "borrow_limit"):
+        gpus = row.get(key, {})
+        if not isinstance(gpus, dict) or not all(_is_whole(count) and count >= 0 for count in gpus.values()):
+            raise ValueError(f"{expected} ({key} of {name!r} are whole numbers >= 0 by GPU type)")
+    namespaces, most, borrows = row.get("namespaces", []), row.get("max_priority"), row.get("borrows", True)
     if not isinstance(namespaces, list) or not all(isinstance(one, str) for one in namespaces):
         raise ValueError(f"{expected} (namespaces of {name!r} are a list of names)")
     if most is not None and not _is_whole(most):
         raise ValueError(f"{expected} (max_priority of {name!r} is a whole number)")
-    return Queue(name=name, nominal_gpus=gpus, namespaces=tuple(namespaces), max_priority=most)
+    if type(borrows) is not bool:
+        raise ValueError(f"{expected} (borrows of {name!r} is true or false)")
+    if "borrow_limit" in row and not (borrows and row.get("nominal_gpus")):
+        raise ValueError(f"{expected} (borrow_limit of {name!r} needs nominal_gpus, and borrows that is not false)")
+    return Queue(
+        name=name,
+        nominal_gpus=row.get("nominal_gpus", {}),
+        namespaces=tuple(namespaces),
+        max_priority=most,
+        borrows=borrows,
+        borrow_limit=row.get("borrow_limit", {}),
+    )
 
 
 def _is_whole(value: object) -> bool:
@@ -220,7 +289,13 @@ _READERS: Mapping[str, Callable[[str], Any]] = {
     "records": _count,
     "keep_workflows": _count,
     "keep_days": _days,
+    "backfilling": _flag,
+    "tiresias_limits_gpu_s": _limits,
+    "tiresias_promote_ratio": _ratio,
+    "tiresias_compaction_jobs": _count_or_none,
+    "gpu_sizes": amounts.gpu_sizes,
     "topology_levels": _list,
+    "topology_links": amounts.links,
     "priority_classes": _classes,
     "queues": _queues,
 }

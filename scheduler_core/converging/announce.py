@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 
-from scheduler_core.allocate.feasible import unschedulable
+from scheduler_core.allocate.feasible import Room
 from scheduler_core.allocate.order import by_arrival
 from scheduler_core.estimate.starting import expected_starts, told_or_new
 from scheduler_core.model.job import Job, JobPhase
@@ -32,12 +32,12 @@ def queue_messages(observation: Observation, target: Target) -> dict[str, str]:
     left_out, jobs = quarantines(observation, target), observation.jobs_by_id
     in_order = by_arrival(waiting)
     starts = expected_starts(observation, in_order) if in_order else {}
-    messages = {}
+    room, messages = Room(observation.cluster), {}
     for place, spec in enumerate(in_order, start=1):
         text = f"queued: place {_bucket(place)}, waits for {in_words(spec.min_gpus)}"
         if spec.gpu_type:
             text += f" of type {spec.gpu_type}"
-        never = unschedulable(spec, observation.cluster)
+        never = room.unschedulable(spec)
         if never:
             text += f"; {never}"
         elif spec.id in starts:

@@ -12,12 +12,16 @@ from typing import TypeVar
 
 from scheduler_core.allocate.pools import Pool
 from scheduler_core.deciding.hysteresis import steadied
+from scheduler_core.deciding.queues import queue_reasons, shares
+from scheduler_core.deciding.quota import capped
 from scheduler_core.model.allocation import Allocation
 from scheduler_core.model.job import JobSpec
 from scheduler_core.model.observation import Observation
 from scheduler_core.model.params import Params
 from scheduler_core.model.placement import Placement
 from scheduler_core.model.ports import Placer, PlacerInput, Policy, PolicyInput
+from scheduler_core.model.reason import Code, Reason
+from scheduler_core.model.units import in_words
 
 T = TypeVar("T")
 
@@ -63,12 +67,12 @@ class Served:
     Attributes:
         allocation: GPUs by job.
         placement: Nodes for all of them.
-        notes: Jobs that got less than the policy wanted because workers of their size found no nodes, with the reason.
+        notes: What else is to be said of single jobs: of their queue, of a size that was kept, of nodes not found.
     """
 
     allocation: Allocation = Allocation()
     placement: Placement = Placement()
-    notes: Mapping[str, str] = field(default_factory=dict)
+    notes: Mapping[str, tuple[Reason, ...]] = field(default_factory=dict)
 
 
 def serve(pool: Pool, stages: Stages, known: Known) -> Served:
@@ -79,18 +83,35 @@ def serve(pool: Pool, stages: Stages, known: Known) -> Served:
     Raises:
         LawBroken: A stage's result breaks its post-condition.
     """
-    specs = pool.specs
-    notes: dict[str, str] = {}
+    specs, queues = pool.specs, shares(pool, known.observation, known.current)
+    unplaced: dict[str, Reason] = {}
     while True:
         asked = _policy_input(pool, specs, known)
-        allocation = steadied(stages.policy(asked), asked)
+        wanted = capped(stages.policy, asked, queues.by_queue)
+        allocation = steadied(wanted, asked)
         allocation.check(specs, pool.capacity_gpus, by=stages.policy_name)
         placement = stages.placer(_placer_input(pool, specs, known, allocation))
         placement.check(allocation, specs, pool.gpus_by_node)
         if not placement.unplaced:
+            notes = joined(unplaced, queue_reasons(pool, allocation, queues), _kept(wanted, allocation))
             return Served(allocation=allocation, placement=placement, notes=notes)
-        notes |= placement.unplaced
+        unplaced |= {job_id: Reason(code=Code.NO_NODES, text=why) for job_id, why in placement.unplaced.items()}
         specs = tuple(_lowered(specs, allocation, placement))
+
+
+def joined(*told: Mapping[str, Reason]) -> dict[str, tuple[Reason, ...]]:
+    """All that is said of each job, in this order."""
+    ids = sorted({job_id for reasons in told for job_id in reasons})
+    return {job_id: tuple(reasons[job_id] for reasons in told if job_id in reasons) for job_id in ids}
+
+
+def _kept(wanted: Allocation, allocation: Allocation) -> dict[str, Reason]:
+    """Jobs that keep a size although the policy would give them another."""
+    return {
+        job_id: Reason(code=Code.SIZE_KEPT, text=f"a change to {in_words(gpus)} would cost more than it brings")
+        for job_id, gpus in wanted.gpus_by_job.items()
+        if gpus != allocation.gpus(job_id)
+    }
 
 
 def _lowered(specs: Iterable[JobSpec], allocation: Allocation, placement: Placement) -> Iterable[JobSpec]:

@@ -94,6 +94,8 @@ class Target:
         fence: Why there is no newer decision, None while decisions succeed.
         search: The search for the jobs that make decisions fail, None while there is none.
         reasons: Why each job has what it has, one sentence each (what ``voda explain`` prints).
+        codes: What these sentences say, in codes for programs (``model.reason.Code``), the cause first; only of jobs of
+            which more is said than that they have GPUs or wait for some.
     """
 
     decision: int = 0
@@ -107,3 +109,4 @@ class Target:
     fence: Fence | None = None
     search: Search | None = None
     reasons: Mapping[str, str] = field(default_factory=dict)
+    codes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -14,7 +14,7 @@ from click.shell_completion import CompletionItem
 
 from scheduler_core.errors import VodaError
 from voda_flows.cli.columns import COLOURS
-from voda_flows.config import Settings
+from voda_flows.config import Settings, near_miss
 
 if TYPE_CHECKING:
     from voda_flows.kube.cluster import Cluster
@@ -99,6 +99,23 @@ class Setting(click.types.StringParamType):
         return _items((f"{key}={value}" for value in _CHOICES.get(key, tuple)()), incomplete)
 
 
+class Policies(click.types.StringParamType):
+    """The name of an allocation policy."""
+
+    name = "policy"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The name, if there is such a policy."""
+        known = _policies()
+        if value not in known:
+            self.fail(f"expected one of {', '.join(known)}, got {value!r}{near_miss(value, known)}", param, ctx)
+        return value
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002 - click's
+        """Policies that begin like this."""
+        return _items(_policies(), incomplete)
+
+
 def _places(ctx: click.Context, kind: str, namespace: str | None, field: str) -> list[str]:
     """Names (or namespaces) of what there is; none where nothing was started: a completion starts nothing."""
     from voda_flows.worlds import open_world  # noqa: PLC0415 - usage lines need no store
@@ -147,3 +164,4 @@ NODE: Final = NameType("node", "Node")
 NAMESPACE: Final = Namespaces()
 STATUS: Final = Phases()
 SETTING: Final = Setting()
+POLICY: Final = Policies()

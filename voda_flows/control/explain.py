@@ -1,6 +1,6 @@
-"""Why a job waits, or why it has what it has: sentences for people, from the stored target and what is there.
+"""Why a job waits, or why it has what it has: sentences for people and codes for programs, from target and world.
 
-In: an object store. Out: sentences, the most important first. ``voda explain`` prints them.
+In: an object store. Out: what is to be said, the most important first. ``voda explain`` prints it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from scheduler_core.errors import NotFound
 from scheduler_core.model.job import Job, JobPhase, WorkerPhase
 from scheduler_core.model.observation import Observation
 from scheduler_core.model.quarantine import quarantines
+from scheduler_core.model.reason import Code
 from scheduler_core.model.target import Target
 from scheduler_core.model.units import in_words
 from voda_flows.config import Settings, near_miss
@@ -50,6 +51,32 @@ def explain(
     Raises:
         NotFound: No live job of that name.
     """
+    return tuple(one.text for one in explained(store, settings, name, namespace=namespace, fetch=fetch))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """One thing that is said of a job.
+
+    Attributes:
+        code: What kind of thing, the same in every version (docs/contracts.md, section 8).
+        text: A sentence.
+        notes: Codes of what it says beside that.
+    """
+
+    code: str
+    text: str
+    notes: tuple[str, ...] = ()
+
+
+def explained(
+    store: ObjectStore, settings: Settings, name: str, *, namespace: str = "default", fetch: Fetch | None = None
+) -> tuple[Told, ...]:
+    """The same as ``explain``, with codes.
+
+    Raises:
+        NotFound: No live job of that name.
+    """
     reports = Reports(fetch=fetch)
     observer = StoreObserver(store, settings, reports)
     try:
@@ -67,7 +94,7 @@ def explain(
         rows=history(store, settings.namespace),
         settings=settings,
     )
-    return tuple(line for view in found for line in sentences(view, seen))
+    return tuple(one for view in found for one in _all_of(view, seen))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,35 +114,47 @@ class Seen:
     settings: Settings
 
 
-def sentences(view: JobView, seen: Seen) -> list[str]:
+def _all_of(view: JobView, seen: Seen) -> list[Told]:
     """What is to be said of one job."""
     label, now_s = _label(view), seen.observation.now_s
     if view.job is None:
-        return [f"{label} is refused: {view.refusal}"]
+        return [Told(code="refused", text=f"{label} is refused: {view.refusal}")]
     job = view.job
-    said = [f"{label} {_standing(view, job, now_s)}."]
-    said += _cause(job, seen)
-    said += trouble.left_out(job, seen.observation, seen.target)
-    said += trouble.fenced(seen.target, now_s)
-    said += _workers(view, job, seen.settings, now_s)
-    said += _own_pods(view)
-    said += trouble.failing_workers(job, now_s, seen.settings.start_limit_s, _command("logs", view, label))
-    said += _limits(view, job, seen)
-    return said + _recent(label, (row for row in seen.rows if row["time_s"] >= job.spec.submitted_s))
+    rows = (row for row in seen.rows if row["time_s"] >= job.spec.submitted_s)
+    limit_s, logs = seen.settings.start_limit_s, _command("logs", view, label)
+    return [
+        Told(code=job.phase.value.lower(), text=f"{label} {_standing(view, job, now_s)}."),
+        *_cause(job, seen),
+        *_coded("quarantined", trouble.left_out(job, seen.observation, seen.target)),
+        *_coded("decisions-fail", trouble.fenced(seen.target, now_s)),
+        *_coded("workers-start", _workers(view, job, seen.settings, now_s)),
+        *_coded("pods-wait", _own_pods(view)),
+        *_coded("workers-failed", trouble.failing_workers(job, now_s, limit_s, logs)),
+        *_limits(view, job, seen),
+        *_coded("done", _recent(label, rows)),
+    ]
 
 
-def _cause(job: Job, seen: Seen) -> list[str]:
+def _coded(code: str, lines: Iterable[str]) -> list[Told]:
+    return [Told(code=code, text=line) for line in lines]
+
+
+def _cause(job: Job, seen: Seen) -> list[Told]:
     """What it waits for, or what the last decision gave it; nothing for one that waits because it is left out."""
     waits, target = job.phase is JobPhase.QUEUED, seen.target
     never = unschedulable(job.spec, seen.observation.cluster) if waits else ""
     if never:
-        return [f"It {never}."]
+        return [Told(code=Code.UNSCHEDULABLE, text=f"It {never}.")]
     if waits and job.id in quarantines(seen.observation, target):
         return []
     if job.id in target.reasons:
-        return [f"Decision {target.decision} ({target.policy}): it {target.reasons[job.id]}."]
+        simply = Code.GRANTED if target.allocation.gpus(job.id) else Code.WAITING
+        code, *notes = target.codes.get(job.id, (simply.value,))
+        said = f"Decision {target.decision} ({target.policy}): it {target.reasons[job.id]}."
+        return [Told(code=code, text=said, notes=tuple(notes))]
     if waits and not trouble.is_fenced(target):
-        return [f"No decision has seen it yet; is the scheduler running? See: voda list -n {seen.settings.namespace}"]
+        said = f"No decision has seen it yet; is the scheduler running? See: voda list -n {seen.settings.namespace}"
+        return [Told(code="not-decided", text=said)]
     return []
 
 
@@ -177,27 +216,31 @@ def _own_pods(view: JobView) -> list[str]:
     return [f"Its {name} does not run: {why}." for name, pod in told if pod and (why := pods.why_pending(pod))]
 
 
-def _limits(view: JobView, job: Job, seen: Seen) -> list[str]:
+def _limits(view: JobView, job: Job, seen: Seen) -> list[Told]:
     """What keeps it from changing."""
-    said = []
+    said: list[Told] = []
     settings = seen.settings
     left_s = seen.target.disturbed_s + settings.decide_interval_s - seen.observation.now_s
     if 0 < left_s <= settings.decide_interval_s and job.is_active:  # more: the clock was set back meanwhile
-        said.append(f"Running jobs were last disturbed recently; the next change may come in {short(left_s)}.")
+        line = f"Running jobs were last disturbed recently; the next change may come in {short(left_s)}."
+        said.append(Told(code=Code.RATE_LIMIT, text=line))
     if job.pinned:
         size = view.nodes.status_bytes
-        said.append(
+        line = (
             f"It is pinned, neither preempted nor grown any more: {view.nodes.num_segments} segments of at most "
             f"{settings.segments_limit}, {size} bytes of status of at most {STATUS_LIMIT_BYTES}, "
             f"{view.nodes.depth} nested templates of at most {DEPTH_LIMIT}."
         )
+        said.append(Told(code=Code.PINNED, text=line))
     if job.retries:
         logs = _command("logs", view, _label(view))
-        said.append(f"Its last {job.retries} segments ended without a new checkpoint; see: {logs}")
+        line = f"Its last {job.retries} segments ended without a new checkpoint; see: {logs}"
+        said.append(Told(code="retries", text=line))
     if view.nodes.held:
         rest = "it is not grown" if job.is_active else "its gate is not answered"
         resume = _command("resume", view, view.nodes.asked.workflow)
-        said.append(f"Its Workflow is suspended (see: {resume}) or told to stop: {rest}.")
+        line = f"Its Workflow is suspended (see: {resume}) or told to stop: {rest}."
+        said.append(Told(code=Code.SUSPENDED, text=line))
     return said
 
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from scheduler_core.errors import InvalidValue
 from scheduler_core.model.job import JobSpec
 from scheduler_core.model.queue import Queue
+from voda_flows import amounts
 from voda_flows.config import Settings, near_miss
 from voda_flows.workflows.parameters import JOB_TEMPLATE, PARAMETERS
 
@@ -39,6 +40,8 @@ _SMALLEST = {
 #: What pods set aside, as Kubernetes writes amounts: 2, 0.5, 500m, 2Gi, 1e3.
 _AMOUNTS = ("cpu-per-worker", "memory-per-worker")
 _AMOUNT = re.compile(r"[0-9]{1,12}(\.[0-9]{1,9})?([mkMGTPE]|[KMGTPE]i|[eE][0-9]{1,2})?")
+#: Of the sizes that a message names.
+_SIZES_SHOWN = 8
 _FAULTS, _SHOWN = 10, 400  # of a message: it ends up in the Workflow's status
 #: Parameters of the template and their defaults.
 DEFAULTS = {row.name: row.default for row in PARAMETERS}
@@ -149,6 +152,8 @@ def read_request(asked: Asked, limits: Limits) -> JobSpec:
         gpu_type=asked.text("gpu-type"),
         category=asked.text("category"),
         epochs=numbers["epochs"],
+        num_gpus=asked.number("num-gpus") or 0,
+        gpu_sizes=_possible_sizes(asked, limits),
     )
 
 
@@ -159,7 +164,7 @@ def check_request(asked: Asked, limits: Limits) -> None:
         InvalidValue: Naming the job and everything that is wrong with it; its path is the first wrong parameter's name.
     """
     faults = [*_check_names(asked), *_check_numbers(asked), *_check_amounts(asked), *_check_bounds(asked)]
-    faults += [*_check_cluster(asked, limits), *_check_queue(asked, limits)]
+    faults += [*_check_sizes(asked, limits), *_check_cluster(asked, limits), *_check_queue(asked, limits)]
     if not faults and (said := limits.claim_fault(asked.namespace, asked.text("volume").strip())):
         faults.append(Fault("volume", said))
     if faults:
@@ -217,6 +222,55 @@ def _check_bounds(asked: Asked) -> Iterator[Fault]:
                 f"expected the Workflow's parallelism to be at least {pods} (max-gpus in workers, and a driver), "
                 f"got {asked.parallelism}",
             )
+
+
+def _check_sizes(asked: Asked, limits: Limits) -> Iterator[Fault]:
+    """The number asked for, and the sizes that it may have: its own, else the cluster's."""
+    text, wish = asked.text("num-gpus").strip(), asked.number("num-gpus")
+    low, high, step = (asked.number(name) or 0 for name in ("min-gpus", "max-gpus", "gpus-per-worker"))
+    is_legal = 0 < low <= high and step > 0 and not low % step and not high % step
+    if text and not asked.is_open("num-gpus"):
+        if wish is None or wish < 1:
+            yield Fault("num-gpus", f"expected num-gpus to be a whole number >= 1 or nothing, got {text!r}")
+        elif is_legal and wish not in range(low, high + 1, step):
+            said = f"expected num-gpus from min-gpus {low} to max-gpus {high} in multiples of gpus-per-worker {step}"
+            yield Fault("num-gpus", f"{said}, got {wish}")
+    if asked.is_open("gpu-sizes"):
+        return
+    try:
+        sizes = _sizes(asked, limits)
+    except ValueError as fault:
+        yield Fault("gpu-sizes", f"expected gpu-sizes to be {fault}, got {asked.text('gpu-sizes')!r}")
+        return
+    if is_legal and sizes and not set(sizes).intersection(range(low, high + 1, step)):
+        whose = "gpu-sizes" if asked.text("gpu-sizes").strip() else "the cluster's gpu_sizes (gpu-sizes of its own win)"
+        said = f"expected one of {whose} from min-gpus {low} to max-gpus {high} in multiples of gpus-per-worker {step}"
+        shown = ",".join(map(str, sizes[:_SIZES_SHOWN])) + (",..." if len(sizes) > _SIZES_SHOWN else "")
+        yield Fault("gpu-sizes", f"{said}, got {shown}")
+
+
+def _sizes(asked: Asked, limits: Limits) -> tuple[int, ...]:
+    """Its own sizes, else the cluster's.
+
+    Raises:
+        ValueError: Its own are no list of sizes.
+    """
+    return amounts.gpu_sizes(asked.text("gpu-sizes")) or limits.settings.gpu_sizes
+
+
+def _possible_sizes(asked: Asked, limits: Limits) -> tuple[int, ...]:
+    """Of the sizes that it may have those within its bounds.
+
+    None where that is no restriction: all of them are allowed, or (of a job that has begun before the setting came) no
+    size would be.
+    """
+    low, high, step = (asked.number(name) or 0 for name in ("min-gpus", "max-gpus", "gpus-per-worker"))
+    every = range(low, high + 1, max(1, step))
+    try:
+        found = tuple(gpus for gpus in _sizes(asked, limits) if gpus in every)
+    except ValueError:  # refused, unless it has begun
+        return ()
+    return found if len(found) < len(every) else ()
 
 
 def _check_cluster(asked: Asked, limits: Limits) -> Iterator[Fault]:

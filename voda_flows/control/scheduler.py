@@ -34,7 +34,7 @@ from voda_flows.control.metrics import Metrics, metrics_file
 from voda_flows.control.observe import StoreObserver, is_changing
 from voda_flows.control.records import Records, records_folder
 from voda_flows.control.reports import Reports
-from voda_flows.control.settings import SettingsSource
+from voda_flows.control.settings import SettingsSource, params_of
 from voda_flows.control.targets import StoredTarget
 from voda_flows.control.volumes import Claims
 from voda_flows.control.why import Why
@@ -250,11 +250,7 @@ class Scheduler:
             ),
             targets=StoredTarget(self._store, self._place.namespace, self._lease, why.decided),
             records=Records(self._store, settings, self._place.records, self._lease),
-            params=Params(
-                policy=settings.policy,
-                decide_interval_s=settings.decide_interval_s,
-                start_limit_s=settings.start_limit_s,
-            ),
+            params=params_of(settings),
         )
 
     def _wait(self, since: int, end_s: float, stop: threading.Event) -> None:

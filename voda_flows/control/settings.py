@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from scheduler_core.allocate.registry import policy_names
 from scheduler_core.errors import Conflict, InvalidValue, NotFound
+from scheduler_core.model.params import Params, Tiresias
 from voda_flows.config import CONFIG_MAP, DEFAULT_NAMESPACE, RETIRED, Settings
 from voda_flows.store import ObjectStore
 
@@ -57,6 +58,22 @@ def settings(store: ObjectStore, namespace: str = DEFAULT_NAMESPACE) -> Settings
         InvalidValue: Somebody wrote a setting that is none.
     """
     return SettingsSource(store, namespace).changed() or Settings(namespace=namespace)
+
+
+def params_of(settings: Settings) -> Params:
+    """What the core reads of the settings."""
+    return Params(
+        policy=settings.policy,
+        decide_interval_s=settings.decide_interval_s,
+        start_limit_s=settings.start_limit_s,
+        backfilling=settings.backfilling,
+        tiresias=Tiresias(
+            limits_gpu_s=settings.tiresias_limits_gpu_s,
+            promote_ratio=settings.tiresias_promote_ratio,
+            compaction_jobs=settings.tiresias_compaction_jobs,
+        ),
+        links=settings.topology_links,
+    )
 
 
 def check(values: Mapping[str, str], *, where: str) -> None:

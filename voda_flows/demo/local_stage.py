@@ -28,19 +28,21 @@ class LocalStage:
     Args:
         home: Empty folder for its state.
         workdir: Folder in which training starts.
+        policy: Allocation policy, empty for the usual one.
     """
 
     namespace = "default"
 
-    def __init__(self, home: Path, workdir: Path) -> None:
+    def __init__(self, home: Path, workdir: Path, policy: str = "") -> None:
         self._home = home
+        self._policy = {"policy": policy} if policy else {}
         self.workdir: Path | None = workdir
         self.world = LocalWorld(home)
         self.options = f"--home {home}"
 
     def start(self) -> None:
         """Bring it up."""
-        configure(open_local(self._home), SETTINGS, where="the demo's settings")
+        configure(open_local(self._home), {**SETTINGS, **self._policy}, where="the demo's settings")
         local.up(self._home, local.read_nodes(NODES))
 
     def placed(self, workflow: Object) -> Object:

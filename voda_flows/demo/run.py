@@ -128,11 +128,17 @@ def prepare_folder(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
 
 
-def conclude(stage: Stage, folder: Path) -> Outcome:
-    """Gather the record, hold it against what it must show, and write page and record into the folder."""
+def conclude(stage: Stage, folder: Path, *, resizes: bool = True) -> Outcome:
+    """Gather the record, hold it against what it must show, and write page and record into the folder.
+
+    Args:
+        stage: Where it played.
+        folder: Where page and record go.
+        resizes: Whether the policy resizes running jobs.
+    """
     store = stage.world.store
     made = gather(store, stage.world.home, jobs_of_demo(stage))
-    found = tuple(checks(made, len(ACTS)))
+    found = tuple(checks(made, len(ACTS), resizes=resizes))
     whole = {**document(made), "checks": [asdict(check) for check in found]}
     (folder / "record.json").write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
     written = folder / "report.html"

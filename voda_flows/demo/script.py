@@ -2,13 +2,13 @@
 
 Two nodes with two slots each. rigid takes two of the four, digits what is left; when rigid is done, digits grows; text
 makes it shrink; pipeline makes text shrink; urgent, of a higher class, sends jobs back to their checkpoints; when it is
-done they resume, and as the others end the last ones grow.
+done they resume, and as the others end the last ones grow. A policy that resizes nobody gives each its minimum.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from voda_flows.objects import WORKFLOW_ENDED
@@ -69,3 +69,12 @@ ACTS: Final = (
         told="urgent is of a higher class, needs 3: others shrink or stop at a checkpoint",
     ),
 )
+
+
+def acts(*, resizes: bool) -> tuple[Act, ...]:
+    """The acts under a policy that resizes running jobs, or under one that does not: nobody waits for a growth then."""
+    if resizes:
+        return ACTS
+    return tuple(
+        replace(act, when=lambda lives: trains(lives, "digits")) if act.example == "text" else act for act in ACTS
+    )

@@ -97,6 +97,14 @@ PARAMETERS: tuple[JobParameter, ...] = (
     JobParameter(
         name="warm", default="", for_pods=True, description="Modules to import before training, comma-separated."
     ),
+    JobParameter(
+        name="num-gpus", default="", description="GPUs it asks for under policies that do not resize; empty: min-gpus."
+    ),
+    JobParameter(
+        name="gpu-sizes",
+        default="",
+        description="Numbers of GPUs it may have, e.g. 1,2,4 or powers-of-two; empty: as the cluster says.",
+    ),
 )
 
 #: Inputs that the pods need, in the table's order.

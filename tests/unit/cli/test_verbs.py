@@ -14,6 +14,7 @@ import pytest
 
 from tests.unit.cli.world import Said, World
 from tests.unit.report.world import Building, resize
+from voda_flows.control.settings import configure
 from voda_flows.local.pod import write_whole
 
 
@@ -351,6 +352,71 @@ def test_the_queue_is_in_order_of_class_then_arrival(world: World) -> None:
         (2, "early", "waits for 2 GPUs"),
         (3, "late", ""),
     ]
+
+
+def test_the_queue_shows_what_each_queue_has(world: World) -> None:
+    """Own GPUs, used ones, borrowed ones and the most it may have, for people and for programs."""
+    queues = json.dumps({"default": {"nominal_gpus": {"": 1}, "borrow_limit": {"": 2}}, "lab": {}})
+    configure(world.store, {"queues": queues}, where="a test")
+    world.add(running())
+    world.add(Building(name="late", asked={"min-gpus": "2"}))
+
+    said = world.voda("queue").out.splitlines()
+
+    assert [line.split() for line in said[-3:]] == [
+        ["QUEUE", "TYPE", "NOMINAL", "USED", "BORROWED", "MOST", "WAITING"],
+        ["default", "-", "1", "2", "1", "3", "1", "jobs,", "2", "GPUs"],
+        ["lab", "-", "-", "0", "0", "-", "-"],
+    ]
+    assert world.json("queue")["queues"][0] == {
+        "queue": "default",
+        "gpuType": "",
+        "nominalGpus": 1,
+        "usedGpus": 2,
+        "borrowedGpus": 1,
+        "mostGpus": 3,
+        "waitingJobs": 1,
+        "waitingGpus": 2,
+    }
+
+
+def test_policies_are_listed_with_source_and_needs(world: World) -> None:
+    """All of ours, and which of them is set."""
+    configure(world.store, {"policy": "afs_l"}, where="a test")
+
+    items = world.json("policies")["items"]
+
+    assert [item["name"] for item in items] == [
+        "afs_l",
+        "elastic_fifo",
+        "elastic_srjf",
+        "elastic_tiresias",
+        "ffdl",
+        "fifo",
+        "srjf",
+        "tiresias",
+    ]
+    assert items[0] == {
+        "name": "afs_l",
+        "source": "AFS-L, NSDI 2021",
+        "needs": ["speed tables", "remaining time"],
+        "elastic": True,
+        "summary": "each next worker to the job to which it is worth most, short jobs before long ones",
+        "set": True,
+    }
+    assert world.voda("policies").out.splitlines()[1].split()[:2] == ["afs_l*", "yes"]
+
+
+def test_explain_has_codes_for_programs(world: World) -> None:
+    """The same sentences, each with what kind of thing it says."""
+    world.add(running())
+    world.add(Building(name="old").finish(5, "Failed"))
+
+    (job,) = world.json("explain", "digits")["jobs"]
+
+    assert [reason["text"] for reason in job["reasons"]] == job["because"]
+    assert job["reasons"][0]["code"] == "starting"
+    assert [reason["code"] for reason in world.json("explain", "old")["jobs"][0]["reasons"]] == ["ended"]
 
 
 def test_watch_prints_a_line_where_there_is_no_terminal(world: World) -> None:

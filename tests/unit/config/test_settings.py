@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from scheduler_core.errors import InvalidValue
+from scheduler_core.model.communication import Link
+from scheduler_core.model.params import Params, Tiresias
 from scheduler_core.model.queue import Queue
 from voda_flows.config import Settings
-from voda_flows.control.settings import configure, settings
+from voda_flows.control.settings import configure, params_of, settings
 from voda_flows.local.store import LocalStore
 
 
@@ -41,6 +43,37 @@ def test_text_becomes_values() -> None:
     )
 
 
+def test_what_the_core_reads_comes_from_the_settings() -> None:
+    """Links with their units, limits of queues of service, and what a queue may borrow."""
+    found = Settings.from_strings(
+        {
+            "backfilling": "false",
+            "tiresias_limits_gpu_s": "60, 600",
+            "tiresias_promote_ratio": "4",
+            "tiresias_compaction_jobs": "0",
+            "topology_levels": "rack",
+            "topology_links": "node=300GB/s,2us; rack = 100Gbit/s, 0.01ms;",
+            "gpu_sizes": "4,1,2",
+            "queues": '{"lab": {"nominal_gpus": {"": 4}, "borrow_limit": {"": 2}}, "shop": {"borrows": false}}',
+        }
+    )
+
+    assert params_of(found) == Params(
+        backfilling=False,
+        tiresias=Tiresias(limits_gpu_s=(60.0, 600.0), promote_ratio=4.0, compaction_jobs=0),
+        links={
+            "node": Link(bytes_per_s=300e9, latency_s=2e-6),
+            "rack": Link(bytes_per_s=12.5e9, latency_s=1e-5),
+        },
+    )
+    assert params_of(Settings()) == Params()
+    assert found.gpu_sizes == (1, 2, 4)
+    assert found.queues == {
+        "lab": Queue(name="lab", nominal_gpus={"": 4}, borrow_limit={"": 2}),
+        "shop": Queue(name="shop", borrows=False),
+    }
+
+
 @pytest.mark.parametrize(
     ("values", "says"),
     [
@@ -51,7 +84,10 @@ def test_text_becomes_values() -> None:
         ({"segments_limit": "0"}, "expected a whole number >= 1, got '0'"),
         ({"policy": " "}, "expected a name, got ' '"),
         ({"priority_classes": '{"high": "x"}'}, "expected a JSON object of whole numbers by name"),
-        ({"queues": '{"a": {"nominal": {}}}'}, "each with nominal_gpus, namespaces, max_priority only"),
+        (
+            {"queues": '{"a": {"nominal": {}}}'},
+            "each with borrow_limit, borrows, max_priority, namespaces, nominal_gpus only",
+        ),
         ({"queues": "[]"}, "expected a JSON object by name"),
         ({"queues": '{"a": {"max_priority": "high"}}'}, "expected a JSON object by name"),
         ({"queues": '{"a": {"max_priority": true}}'}, "expected a JSON object by name"),
@@ -60,6 +96,36 @@ def test_text_becomes_values() -> None:
         ({"queues": '{"a": {"nominal_gpus": {"a100": -1}}}'}, "expected a JSON object by name"),
         ({"queues": '{"a": {"nominal_gpus": {"a100": 1.5}}}'}, "expected a JSON object by name"),
         ({"queues": '{"a": {"nominal_gpus": 4}}'}, "expected a JSON object by name"),
+        ({"queues": '{"a": {"borrows": 1}}'}, "borrows of 'a' is true or false"),
+        (
+            {"queues": '{"a": {"nominal_gpus": {"": 1}, "borrow_limit": 2}}'},
+            "borrow_limit of 'a' are whole numbers >= 0",
+        ),
+        ({"queues": '{"a": {"borrow_limit": {"": 2}}}'}, "borrow_limit of 'a' needs nominal_gpus"),
+        (
+            {"queues": '{"a": {"nominal_gpus": {"": 1}, "borrows": false, "borrow_limit": {"": 2}}}'},
+            "borrow_limit of 'a' needs nominal_gpus, and borrows that is not false",
+        ),
+        ({"backfilling": "yes"}, "setting 'backfilling': expected true or false, got 'yes'"),
+        (
+            {"tiresias_limits_gpu_s": "10,5"},
+            "expected GPU seconds > 0 in ascending order, joined by commas, got '10,5'",
+        ),
+        ({"tiresias_limits_gpu_s": ""}, "expected GPU seconds > 0 in ascending order"),
+        ({"tiresias_promote_ratio": "0"}, "expected a number > 0, got '0'"),
+        ({"tiresias_compaction_jobs": "-1"}, "expected a whole number >= 0, got '-1'"),
+        ({"gpu_sizes": "1;2"}, "setting 'gpu_sizes': expected GPU counts >= 1 joined by commas"),
+        (
+            {"topology_links": "node=fast"},
+            "setting 'topology_links': expected links joined by ';', each a level, '=', a",
+        ),
+        ({"topology_links": "node=0GB/s"}, "expected links joined by ';'"),
+        ({"topology_links": "node=1.2.3GB/s"}, "expected links joined by ';'"),
+        ({"topology_links": "node=1GB/s; node=2GB/s"}, "expected links joined by ';'"),
+        (
+            {"topology_links": "rack=1GB/s"},
+            "expected levels of topology_levels, 'node' or 'cluster', got 'rack'; known are cluster, node, topology",
+        ),
         ({"queues": "[" * 200_000}, "expected a JSON object by name"),
         ({"priority_classes": "[" * 200_000}, "expected a JSON object of whole numbers by name"),
         ({"priority_classes": '{"a": ' + "9" * 5_000 + "}"}, "expected a JSON object of whole numbers by name"),
@@ -112,3 +178,14 @@ def test_a_setting_that_is_gone_stops_no_installation(tmp_path: Path, name: str)
     assert settings(store) == Settings(policy="fifo", segments_limit=7)
     with pytest.raises(InvalidValue, match=f"^--set: setting '{name}': .*; {variable} of a job's pods has it"):
         configure(store, {name: "5"}, where="--set")
+
+
+def test_the_queues_of_the_page_about_queues_can_be_set() -> None:
+    """What people copy from docs/queues.md is legal."""
+    page = (Path(__file__).resolve().parents[3] / "docs" / "queues.md").read_text(encoding="utf-8")
+    text = page.partition("```json\n")[2].partition("```")[0]
+
+    found = Settings.from_strings({"queues": text}).queues
+
+    assert sorted(found) == ["default", "lab", "night", "shop"]
+    assert (found["shop"].most("NVIDIA-A100"), found["night"].most("NVIDIA-A100")) == (6, 2)

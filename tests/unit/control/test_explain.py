@@ -13,10 +13,11 @@ from scheduler_core.model.decision import Decision, DecisionKind
 from scheduler_core.model.job import WorkerPhase
 from scheduler_core.model.observation import Observation
 from scheduler_core.model.params import Params
+from scheduler_core.model.queue import Queue
 from scheduler_core.model.target import Target
 from tests.unit.control.world import PARAMS, World
 from voda_flows.config import Settings
-from voda_flows.control.explain import explain
+from voda_flows.control.explain import explain, explained
 from voda_flows.objects import Object
 from voda_flows.workflows.parameters import JOB_TEMPLATE
 
@@ -190,3 +191,18 @@ def test_a_suspended_job_that_trains_is_not_grown(world: World) -> None:
 
     assert "Its Workflow is suspended (see: voda resume digits -n default) or told to stop: it is not grown." in said
     assert "gate" not in said
+
+
+def test_a_decision_is_told_with_a_code_and_the_codes_of_what_else_it_says(tmp_path: Path) -> None:
+    """Of a job that has GPUs, and of one whose queue may have no more: both are told so by name and by code."""
+    settings = Settings(queues={"default": Queue(name="default", nominal_gpus={"": 3}, borrows=False)})
+    world = World(tmp_path / "capped", settings=settings)
+    world.submit("first", min_gpus="3", max_gpus="3", job_name="first")
+    world.submit("second", job_name="second")
+    world.cycle()
+
+    first, second = (explained(world.store, settings, name) for name in ("first", "second"))
+
+    assert [(one.code, one.notes) for one in first[:2]] == [("starting", ()), ("granted", ())]
+    assert [(one.code, one.notes) for one in second[:2]] == [("queued", ()), ("waiting", ("queue-limit",))]
+    assert "(queue default may have 3 GPUs, and its jobs have 3)" in second[1].text

@@ -62,6 +62,26 @@ def test_a_legal_request_becomes_a_spec() -> None:
         ({"min_gpus": "1.5"}, "expected min-gpus to be a whole number >= 1, got '1.5'"),
         ({"retry_limit": "-1"}, "expected retry-limit to be a whole number >= 0, got '-1'"),
         ({"min_gpus": "3", "max_gpus": "2"}, "expected min-gpus <= max-gpus, got 3 and 2"),
+        ({"num_gpus": "two"}, "expected num-gpus to be a whole number >= 1 or nothing, got 'two'"),
+        ({"num_gpus": "0"}, "expected num-gpus to be a whole number >= 1 or nothing, got '0'"),
+        (
+            {"max_gpus": "4", "num_gpus": "5"},
+            "expected num-gpus from min-gpus 1 to max-gpus 4 in multiples of gpus-per-worker 1, got 5",
+        ),
+        (
+            {"min_gpus": "2", "max_gpus": "4", "gpus_per_worker": "2", "num_gpus": "3"},
+            "expected num-gpus from min-gpus 2 to max-gpus 4 in multiples of gpus-per-worker 2, got 3",
+        ),
+        (
+            {"gpu_sizes": "1,two"},
+            "expected gpu-sizes to be GPU counts >= 1 joined by commas, each once, or powers-of-two, got '1,two'",
+        ),
+        ({"gpu_sizes": "2,2"}, "expected gpu-sizes to be GPU counts >= 1 joined by commas, each once"),
+        ({"gpu_sizes": "0,1"}, "expected gpu-sizes to be GPU counts >= 1 joined by commas, each once"),
+        (
+            {"min_gpus": "5", "max_gpus": "7", "gpu_sizes": "powers-of-two"},
+            "from min-gpus 5 to max-gpus 7 in multiples of gpus-per-worker 1, got 1,2,4,8,16,32,64,128,...",
+        ),
         ({"max_gpus": "3", "gpus_per_worker": "2"}, "expected max-gpus in multiples of gpus-per-worker 2, got 3"),
         ({"workdir": "/voda/../etc"}, "expected workdir to be a path without '..', got '/voda/../etc'"),
         ({"gpu_type": "a10"}, "expected a gpu-type of this cluster, got 'a10'; did you mean 'a100'?"),
@@ -188,3 +208,35 @@ def test_a_fault_has_the_path_of_the_parameter() -> None:
         check_submission(document, LIMITS)
 
     assert refused.value.path == "spec.templates[0].steps[0][1].arguments.parameters[2].value"
+
+
+@pytest.mark.parametrize(
+    ("own", "of_cluster", "found"),
+    [
+        ("", (), ()),
+        ("1,2,8", (), (1, 2)),
+        ("", (2, 4), (2, 4)),
+        ("1, 4", (2, 4), (1, 4)),
+        ("powers-of-two", (3,), (1, 2, 4)),
+        ("1,2,3,4,5", (), ()),
+    ],
+    ids=["all", "cut to the bounds", "the cluster's", "its own before the cluster's", "powers", "no restriction"],
+)
+def test_sizes_and_the_number_asked_for_reach_the_core(
+    own: str, of_cluster: tuple[int, ...], found: tuple[int, ...]
+) -> None:
+    """Its own sizes win over the cluster's; those beyond its bounds are left out."""
+    limits = Limits(settings=Settings(gpu_sizes=of_cluster))
+
+    spec = read_request(asked(max_gpus="4", gpu_sizes=own, num_gpus="4"), limits)
+
+    assert (spec.gpu_sizes, spec.num_gpus) == (found, 4)
+
+
+def test_a_setting_that_leaves_a_job_no_size_refuses_it_only_before_it_has_begun() -> None:
+    """Whoever comes is told which list it is; who trains already goes on at any size."""
+    limits = Limits(settings=Settings(gpu_sizes=(8,)))
+
+    with pytest.raises(InvalidValue, match=r"expected one of the cluster's gpu_sizes .* from min-gpus 1 to max-gpus 4"):
+        read_request(asked(max_gpus="4"), limits)
+    assert read_request(asked(max_gpus="4", started=True), limits).gpu_sizes == ()

@@ -14,7 +14,7 @@ from tests.unit.report.world import Building, node
 from voda_flows.demo import run as demo
 from voda_flows.demo.cluster_stage import LABEL, ClusterStage
 from voda_flows.demo.local_stage import LocalStage, empty_home
-from voda_flows.demo.script import ACTS
+from voda_flows.demo.script import ACTS, acts
 from voda_flows.demo.verify import checks
 from voda_flows.local.world import LocalWorld
 from voda_flows.objects import Object
@@ -53,6 +53,31 @@ def test_an_empty_record_holds_nothing() -> None:
     empty = Record(taken_s=0.0, nodes=(), jobs=())
 
     assert [check.holds for check in checks(empty, 5)] == [False, False, False, False, True, False]
+
+
+def test_under_a_policy_that_resizes_nobody_no_resize_is_looked_for() -> None:
+    """Nor does any act wait for one: text comes when digits trains, on however many GPUs."""
+    figures = [check.figure for check in checks(five_jobs(), 5, resizes=False)]
+    assert figures == [
+        "jobs succeeded",
+        "preempted to zero and resumed",
+        "steps lost in graceful changes",
+        "accuracy of digits",
+    ]
+
+    digits = Building(name="digits", uid="1").grant(1, ("w0", "n0")).publish("w0").progress(2, 36)
+    known = {life.workflow: life for life in lives(digits.workflow(), digits.pods.values())}
+    assert [row[2].when(known) for row in (acts(resizes=True), acts(resizes=False))] == [False, True]
+    assert [act.example for act in acts(resizes=False)] == [act.example for act in ACTS]
+
+
+def test_the_policy_of_a_demo_is_a_setting_of_its_world(tmp_path: Path) -> None:
+    """One that there is not is refused before anything is started."""
+    said = World(tmp_path / "home").voda("demo", "--policy", "afs-l", "--folder", str(tmp_path / "demo"))
+
+    assert said.code == 2
+    assert "expected one of afs_l, elastic_fifo" in said.err
+    assert said.err.splitlines()[0].endswith("got 'afs-l'; did you mean 'afs_l'?")
 
 
 def test_acts_wait_for_events_of_the_jobs_before_them() -> None:
