@@ -17,7 +17,7 @@ from scheduler_core.deciding.conclude import conclude
 from scheduler_core.deciding.fence import fenced, planned
 from scheduler_core.deciding.inline import Inline
 from scheduler_core.deciding.serve import Known, Served, Stages, serve
-from scheduler_core.deciding.standing import Start, avoided, start
+from scheduler_core.deciding.standing import Start, answered, avoided, start
 from scheduler_core.diff import diff
 from scheduler_core.errors import Conflict, NotFound
 from scheduler_core.estimate.tables import speed_tables
@@ -79,12 +79,12 @@ def decide(observation: Observation, target: Target, params: Params, decider: De
     A stage that fails is fenced: the jobs that cause it are quarantined, else the previous target stays.
     """
     target = for_policy(target, params.policy)
-    begin = start(observation, target, params)
-    if target.search is None and begin.unchanged:
+    digest, is_answered = answered(observation, target, params)
+    if target.search is None and is_answered:
         return Decision(target=target, kind=DecisionKind.KEPT)
-    if target.fence and target.search is None and is_fenced(target, begin.digest, observation.now_s):
+    if target.fence and target.search is None and is_fenced(target, digest, observation.now_s):
         return Decision(target=target, kind=DecisionKind.FENCED, fault=target.fence.fault)
-    return fenced(observation, target, params, begin.digest, decider)
+    return fenced(observation, target, params, digest, decider)
 
 
 def _serve_pools(observation: Observation, begin: Start, params: Params) -> list[Served]:

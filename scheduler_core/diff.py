@@ -16,7 +16,7 @@ from scheduler_core.allocate.order import by_arrival
 from scheduler_core.converging.announce import queue_messages
 from scheduler_core.converging.carry import made_now, planned_moves
 from scheduler_core.converging.document import Around, document_step
-from scheduler_core.converging.workers import Wish, claim, is_settled, wish
+from scheduler_core.converging.workers import Wish, claim, unsettled, wish
 from scheduler_core.estimate.failing import grows_from_s
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.job import Job, JobPhase
@@ -53,28 +53,28 @@ def diff(observation: Observation, target: Target, params: Params, left_out: Col
     Returns:
         Actions in order of enforcement.
     """
-    unsettled = [job for job in observation.jobs if not is_settled(job, target) and job.id not in left_out]
-    actions = _changes(unsettled, observation, target, params, left_out) if unsettled else []
+    moved = [job for job in unsettled(observation.jobs, target) if job.id not in left_out]
+    actions = _changes(moved, observation, target, params, left_out) if moved else []
     actions += _words(observation, target, left_out)
     return Plan(actions=tuple(sorted(actions, key=lambda action: _RANK[type(action)])))
 
 
 def _changes(
-    unsettled: list[Job], observation: Observation, target: Target, params: Params, left_out: Collection[str]
+    moved: list[Job], observation: Observation, target: Target, params: Params, left_out: Collection[str]
 ) -> list[Action]:
     """What is done to jobs that are not as they should be."""
     jobs_by_id = observation.jobs_by_id
-    jobs = [jobs_by_id[spec.id] for spec in by_arrival(job.spec for job in unsettled)]
+    jobs = [jobs_by_id[spec.id] for spec in by_arrival(job.spec for job in moved)]
     wishes = {job.id: wish(job, target) for job in jobs}
     planned = planned_moves(observation, target, wishes, left_out)
     around = Around(now_s=observation.now_s, start_limit_s=params.start_limit_s, short=planned.short)
     steps = {job.id: _without_claims(job, wishes[job.id], around) for job in jobs}
     growing = {job.id for job in jobs if not steps[job.id] and _may_grow(job, wishes[job.id], around)}
     busy = {job.id for job in jobs if steps[job.id] or not _may_change(job, wishes[job.id])}
-    moved, free = made_now(planned, observation, wishes, busy, growing)
+    moves, free = made_now(planned, observation, wishes, busy, growing)
     waiting = [job for job in jobs if not steps[job.id] and (job.phase is JobPhase.QUEUED or job.id in growing)]
     claims = _claims(waiting, wishes, free, observation.cluster)
-    return [*(action for job in jobs for action in steps[job.id]), *moved, *claims]
+    return [*(action for job in jobs for action in steps[job.id]), *moves, *claims]
 
 
 def _without_claims(job: Job, wanted: Wish, around: Around) -> list[Action]:
@@ -124,11 +124,12 @@ def _part_that_is_free(counts: Mapping[str, int], free: Mapping[str, int], gpus_
 
 def _words(observation: Observation, target: Target, left_out: Collection[str]) -> list[Action]:
     """What is shown to people: refusals, and the place in the queue where that changed enough."""
-    jobs = observation.jobs_by_id
+    messages = queue_messages(observation, target)
+    jobs = observation.jobs_by_id if messages else {}
     refusals = [Refuse(job_id=job_id, reason=reason) for job_id, reason in sorted(observation.refused.items())]
     announcements = [
         Announce(job_id=job_id, message=message)
-        for job_id, message in queue_messages(observation, target).items()
+        for job_id, message in messages.items()
         if jobs[job_id].message != message and job_id not in left_out
     ]
     return [*refusals, *announcements]

@@ -29,9 +29,11 @@ def queue_messages(observation: Observation, target: Target) -> dict[str, str]:
     waiting = [
         job.spec for job in observation.jobs if job.phase is JobPhase.QUEUED and not target.allocation.gpus(job.id)
     ]
+    if not waiting:
+        return {}
     left_out, jobs = quarantines(observation, target), observation.jobs_by_id
     in_order = by_arrival(waiting)
-    starts = expected_starts(observation, in_order) if in_order else {}
+    starts = expected_starts(observation, in_order)
     room, messages = Room(observation.cluster), {}
     for place, spec in enumerate(in_order, start=1):
         text = f"queued: place {_bucket(place)}, waits for {in_words(spec.min_gpus)}"

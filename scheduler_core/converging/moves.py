@@ -11,11 +11,11 @@ less what is missing. A step is the first of these that anybody can make:
 2. shrink first, on a node whose slack is negative, a job that has more than its minimum;
 3. step aside: grow at a node with slack that is not where the job is to go, then leave the node without. So jobs that
    wait for each other in a circle rotate through one free GPU, whoever's it is;
-4. borrow that GPU from a job that stays where it is and has more than its minimum;
+4. borrow the GPU that is in need, or one to stand aside on, from a job that stays and has more than its minimum;
 5. restart, through a checkpoint, the last job in order that is in the way. What can be left out again at the end is.
 
 Rule 1 lowers the number of workers missing, 2 and 3 lower the sum of negative slack and raise nothing missing, 4 is
-followed by 3, and 5 ends a move: so the plan ends, and so do rounds that each make the first steps of such a plan.
+followed by 1 or 3, and 5 ends a move: so the plan ends, and so do rounds that each make the first steps of such a plan.
 Where all workers have the same size, one free GPU, or one to borrow, is enough for any rotation: a job is restarted
 only where no other way is. With several sizes the planner is a heuristic.
 """
@@ -23,12 +23,12 @@ only where no other way is. With several sizes the planner is a heuristic.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from scheduler_core.converging.board import Board, Stand, Step
 
-#: Plans that are tried to do with one restart fewer.
+#: Plans that are tried to do with fewer restarts.
 _MOST_TRIES = 8
 
 
@@ -64,12 +64,16 @@ def moves(stands: Sequence[Stand], free_gpus: Mapping[str, int], promised: Colle
         The steps.
     """
     best = _planned(stands, free_gpus, promised)
-    kept: set[str] = set()
-    for job_id in best.restarts[:_MOST_TRIES] if len(best.restarts) > 1 else ():
-        attempt = _planned(stands, free_gpus, promised, {*kept, job_id})
-        if len(attempt.restarts) < len(best.restarts) and len(attempt.unmoved) <= len(best.unmoved):
-            best = attempt
-            kept.add(job_id)
+    spared: set[str] = set()
+    for _ in range(_MOST_TRIES):
+        others = [job_id for job_id in best.restarts if job_id not in spared]
+        if len(best.restarts) < 2 or not others:
+            break
+        kept = {*spared, others[0]}
+        attempt = _planned(stands, free_gpus, promised, kept)
+        if len(attempt.restarts) > len(best.restarts) or len(attempt.unmoved) > len(best.unmoved):
+            break
+        best, spared = attempt, kept
     return best
 
 
@@ -104,12 +108,12 @@ def _planned(
     )
 
 
-def _go_on(board: Board, first: list[int]) -> None:
-    """Rule 1, for these jobs and those for which they make room."""
-    queue = list(first)
+def _go_on(board: Board, first: Iterable[int]) -> None:
+    """Rule 1, for these jobs and those for which they make room; large workers first, which fit in fewer places."""
+    queue = [(-board.stands[index].gpus_per_worker, index) for index in first]
     heapq.heapify(queue)
     while queue:
-        index = heapq.heappop(queue)
+        _, index = heapq.heappop(queue)
         if not board.excess[index]:
             continue
         size = board.stands[index].gpus_per_worker
@@ -119,7 +123,7 @@ def _go_on(board: Board, first: list[int]) -> None:
             board.add(index, coming)
             _drop_surplus(board, index)
             for other in board.takers():
-                heapq.heappush(queue, other)
+                heapq.heappush(queue, (-board.stands[other].gpus_per_worker, other))
 
 
 def _drop_surplus(board: Board, index: int) -> None:
@@ -160,7 +164,7 @@ def _make_way(board: Board, open_nodes: Sequence[str]) -> bool:
     return (
         any(_shrink_first(board, node, lacking) for node, lacking in blocked)
         or any(_step_aside(board, node, open_nodes) for node, _ in blocked)
-        or any(_borrow(board, node) for node, _ in blocked)
+        or _borrow(board, blocked)
     )
 
 
@@ -205,27 +209,34 @@ def _leave_for(board: Board, index: int, node: str, place: str) -> None:
     board.uses[place] += 1
 
 
-def _borrow(board: Board, node: str) -> bool:
+def _borrow(board: Board, blocked: Sequence[tuple[str, int]]) -> bool:
     lenders = [index for index in range(len(board.stands)) if board.spare(index) > 0 and not board.excess[index]]
-    for index in _in_the_way(board, node) if lenders else ():
-        for lender in reversed(lenders):
-            place, lent = _loan(board, lender, node, board.stands[index].gpus_per_worker)
-            if lent:
-                board.drop(lender, {place: lent})
-                _leave_for(board, index, node, place)
-                return True
+    lenders.reverse()
+    return any(_lend(board, lenders, node, lacking) for node, lacking in blocked) or any(
+        _leave_for_lent(board, lenders, node) for node, _ in blocked
+    )
+
+
+def _lend(board: Board, lenders: Sequence[int], node: str, lacking: int) -> bool:
+    """Have the last job that can make so much room on a node; whether there is one."""
+    for index in lenders:
+        count = -(-lacking // board.stands[index].gpus_per_worker)
+        if count <= min(board.workers(index).get(node, 0), board.spare(index)):
+            board.drop(index, {node: count})
+            return True
     return False
 
 
-def _loan(board: Board, lender: int, node: str, gpus: int) -> tuple[str, int]:
-    """The first node on which a job can spare workers for one of so many GPUs, and how many; 0 where there is none."""
-    for place, count in sorted(board.workers(lender).items()):
-        if place == node or place not in board.room or not count:
-            continue
-        lent = -(-(gpus - board.slack(place)) // board.stands[lender].gpus_per_worker)
-        if 0 < lent <= min(count, board.spare(lender)):
-            return place, lent
-    return "", 0
+def _leave_for_lent(board: Board, lenders: Sequence[int], node: str) -> bool:
+    """Step aside to room that somebody lends for it."""
+    places = sorted({place for index in lenders for place in board.workers(index) if place in board.room} - {node})
+    for index in _in_the_way(board, node):
+        for place in places:
+            lacking = board.stands[index].gpus_per_worker - board.slack(place)
+            if lacking > 0 and _lend(board, lenders, place, lacking):
+                _leave_for(board, index, node, place)
+                return True
+    return False
 
 
 def _last_in_the_way(board: Board, kept: Collection[str]) -> int | None:

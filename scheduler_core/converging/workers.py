@@ -7,16 +7,20 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.job import Job, JobPhase, Worker, WorkerPhase
+from scheduler_core.model.memo import OncePerObject
 from scheduler_core.model.plan import Grant, Grow, NewWorker, Publish, Stop
 from scheduler_core.model.target import Target
 
 #: Phases of a worker that trains or will.
 _LIVE = frozenset({WorkerPhase.GRANTED, WorkerPhase.PENDING, WorkerPhase.RUNNING, WorkerPhase.READY})
+
+
+_NOWHERE: Mapping[str, int] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,29 +52,35 @@ def published_workers(job: Job) -> list[Worker]:
     return [worker for worker in live_workers(job) if worker.id in job.published]
 
 
-def is_settled(job: Job, target: Target) -> bool:
-    """Whether a job is as it should be, so that nothing is to be done to it: told quickly, as most jobs mostly are.
+def unsettled(jobs: Sequence[Job], target: Target) -> list[Job]:
+    """Jobs to which something is to be done, or with which something is waited for; told quickly, as most are neither.
 
-    It trains by an acknowledged document with all its workers, each ready and where the target has it; or it waits, and
-    is to go on waiting.
+    The others train by an acknowledged document with all their workers, each ready and where the target has it; or they
+    wait, and are to go on waiting.
     """
+    meant = target.placement.workers_by_job
+    return [
+        job
+        for job, rests_at in zip(jobs, _rests_at.of_all(jobs), strict=True)
+        if rests_at is None or rests_at != meant.get(job.spec.id, _NOWHERE)
+    ]
+
+
+@OncePerObject
+def _rests_at(job: Job) -> Mapping[str, int] | None:
+    """Workers by node of a job with which all is well; None where something is to be done or waited for."""
     if job.phase is JobPhase.QUEUED:
-        return not job.workers and job.id not in target.placement.workers_by_job
-    if (
-        job.phase is not JobPhase.RUNNING
-        or job.acknowledged != job.generation
-        or len(job.published) != len(job.workers)
-        or not job.driver_ready
-        or job.checkpoint_s
-        or job.driver_ended_s is not None
-    ):
-        return False
-    live: dict[str, int] = {}
-    for worker in job.workers:
-        if worker.phase is not WorkerPhase.READY:
-            return False
-        live[worker.node] = live.get(worker.node, 0) + 1
-    return live == target.placement.workers(job.id)
+        return None if job.workers else _NOWHERE
+    rests = (
+        job.phase is JobPhase.RUNNING
+        and job.driver_ready
+        and job.driver_ended_s is None
+        and not job.checkpoint_s
+        and job.acknowledged == job.generation
+        and len(job.published) == len(job.workers)
+        and all(worker.phase is WorkerPhase.READY for worker in job.workers)
+    )
+    return dict(Counter(worker.node for worker in job.workers)) if rests else None
 
 
 def wish(job: Job, target: Target) -> Wish:

@@ -16,7 +16,9 @@ from dataclasses import asdict, dataclass
 
 from scheduler_core.allocate.order import by_arrival
 from scheduler_core.estimate.failing import avoided_nodes
+from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.job import Job, JobPhase, WorkerPhase
+from scheduler_core.model.memo import OncePerObject
 from scheduler_core.model.observation import Observation
 from scheduler_core.model.params import Params
 from scheduler_core.model.placement import Placement
@@ -31,6 +33,7 @@ _BY_BEST_SIZE = ("fifo", "elastic_fifo", "srjf", "elastic_srjf", "tiresias")
 _WITHOUT_REMAINING = ("fifo", "elastic_fifo", "tiresias", "elastic_tiresias", "ffdl")
 
 
+@OncePerObject
 def workers_by_node(job: Job) -> dict[str, int]:
     """A job's workers that are there to stay, by node, in order of names."""
     counted = Counter(worker.node for worker in job.holding if worker.phase is not WorkerPhase.LEAVING)
@@ -50,7 +53,8 @@ def usable_gpus(observation: Observation) -> dict[str, int]:
 
 def avoided(observation: Observation, params: Params) -> dict[str, tuple[str, ...]]:
     """Nodes that single jobs had better not be put on now, by id in order of those that have any."""
-    found = {job.id: avoided_nodes(job, observation.now_s, params.start_limit_s) for job in observation.jobs}
+    failing = [job for job in observation.jobs if job.failures]
+    found = {job.id: avoided_nodes(job, observation.now_s, params.start_limit_s) for job in failing}
     return {job_id: nodes for job_id, nodes in found.items() if nodes}
 
 
@@ -146,18 +150,36 @@ def input_digest(observation: Observation, target: Target, params: Params) -> st
         "policy": params.policy,
         "params": [params.backfilling, asdict(params.tiresias), {at: asdict(params.links[at]) for at in params.links}],
         "queues": {name: asdict(queue) for name, queue in observation.queues.items()},
-        "levels": observation.cluster.levels,
-        "nodes": [(node.name, node.gpu_type, sorted(node.labels.items())) for node in observation.cluster.nodes],
-        "usable": usable_gpus(observation),
-        "closed": [node.name for node in observation.cluster.nodes if not node.schedulable],
-        "jobs": [_relevant(job, target) for job in observation.jobs],
+        "closed": _held_on_closed(observation),
         "remaining": _remaining(observation, params),
         "service": _levels(observation, params),
         "speeds": _speeds(observation, params),
         "quarantined": sorted(quarantines(observation, target)),
         "avoided": avoided(observation, params),
     }
-    return hashlib.sha256(json.dumps(relevant, sort_keys=True).encode()).hexdigest()
+    given = target.allocation.gpus_by_job
+    texts = [json.dumps(relevant, sort_keys=True), _nodes_text(observation.cluster)]
+    waiting = [job.id for job in observation.jobs if job.phase is JobPhase.QUEUED and job.spec.id not in given]
+    texts += [json.dumps(waiting), *_job_digest.of_all(observation.jobs)]
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
+
+
+def _held_on_closed(observation: Observation) -> dict[str, int]:
+    """What our workers hold on nodes that take nothing new."""
+    if all(node.schedulable for node in observation.cluster.nodes):
+        return {}
+    usable = usable_gpus(observation)
+    return {node.name: usable[node.name] for node in observation.cluster.nodes if not node.schedulable}
+
+
+@OncePerObject
+def _nodes_text(cluster: Cluster) -> str:
+    """What a decision depends on of the nodes."""
+    nodes = [
+        (node.name, node.gpu_type, sorted(node.labels.items()), node.schedulable, max(0, node.gpus - node.foreign_gpus))
+        for node in cluster.nodes
+    ]
+    return json.dumps([cluster.levels, nodes])
 
 
 def _speeds(observation: Observation, params: Params) -> Mapping[str, object]:
@@ -189,21 +211,17 @@ def _levels(observation: Observation, params: Params) -> Mapping[str, tuple[int,
     }
 
 
-def _relevant(job: Job, target: Target) -> Mapping[str, object]:
+@OncePerObject
+def _job_digest(job: Job) -> str:
+    """What a decision depends on of a job."""
     spec = job.spec
-    waits = job.phase is JobPhase.QUEUED and not target.allocation.gpus(job.id)
-    return {
+    relevant = {
         "id": spec.id,
         "bounds": (spec.min_gpus, spec.max_gpus, spec.gpus_per_worker, spec.num_gpus, spec.gpu_sizes),
         "order": (spec.priority, spec.submitted_s, spec.queue, spec.gpu_type),
-        "state": (
-            waits,
-            (job.pinned or job.held) and job.is_active,
-            job.held,
-            job.stalled,
-            job.phase is JobPhase.ENDED,
-        ),
+        "state": ((job.pinned or job.held) and job.is_active, job.held, job.stalled, job.phase is JobPhase.ENDED),
     }
+    return hashlib.sha256(json.dumps(relevant).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,8 +229,6 @@ class Start:
     """Where a decision starts.
 
     Attributes:
-        digest: Digest of the input.
-        unchanged: Whether the last decision answers this input already.
         within_limit: Whether running jobs may not be disturbed yet.
         current: Where workers stand.
         fixed: Jobs that stay as they stand, with the reason.
@@ -220,8 +236,6 @@ class Start:
         params: The settings.
     """
 
-    digest: str
-    unchanged: bool
     within_limit: bool
     current: Placement
     fixed: Mapping[str, str]
@@ -229,11 +243,21 @@ class Start:
     params: Params
 
 
-def start(observation: Observation, target: Target, params: Params) -> Start:
-    """See whether there is something to decide, and what must stay as it is."""
-    since_s = observation.now_s - target.disturbed_s
-    within_limit = target.disturbed_s > 0 and 0 <= since_s < params.decide_interval_s
+def answered(observation: Observation, target: Target, params: Params) -> tuple[str, bool]:
+    """The digest of the input, and whether the last decision answers this input already."""
     digest = input_digest(observation, target, params)
+    within_limit = _is_within_limit(observation, target, params)
+    return digest, target.digest in (digest, marked(digest, within_limit=within_limit))
+
+
+def _is_within_limit(observation: Observation, target: Target, params: Params) -> bool:
+    since_s = observation.now_s - target.disturbed_s
+    return target.disturbed_s > 0 and 0 <= since_s < params.decide_interval_s
+
+
+def start(observation: Observation, target: Target, params: Params) -> Start:
+    """See what may be decided, and what must stay as it is."""
+    within_limit = _is_within_limit(observation, target, params)
     current = standing(observation, target, params)
     fixed = fixed_jobs(observation, target, current, within_limit=within_limit)
     left_gpus = usable_gpus(observation)
@@ -242,8 +266,6 @@ def start(observation: Observation, target: Target, params: Params) -> Start:
             for node, count in current.workers(job.id).items():
                 left_gpus[node] -= count * job.spec.gpus_per_worker
     return Start(
-        digest=digest,
-        unchanged=target.digest in (digest, marked(digest, within_limit=within_limit)),
         within_limit=within_limit,
         current=current,
         fixed=fixed,

@@ -259,7 +259,7 @@ class Job:
     @property
     def holding(self) -> tuple[Worker, ...]:
         """Workers that hold GPUs now."""
-        return tuple(worker for worker in self.workers if worker.holds_gpus)
+        return tuple([worker for worker in self.workers if worker.phase is not WorkerPhase.ENDED])
 
     @property
     def held_gpus(self) -> int:

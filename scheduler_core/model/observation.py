@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from operator import lt
 
 from scheduler_core.errors import InvalidValue
 from scheduler_core.model.cluster import Cluster
@@ -42,9 +43,12 @@ class Observation:
 
     def __post_init__(self) -> None:
         """Bring the jobs into their one order."""
+        ids = [job.spec.id for job in self.jobs]
+        if all(map(lt, ids, ids[1:])):  # as most worlds give them
+            return
         ordered = tuple(sorted(self.jobs, key=lambda job: job.id))
-        if len({job.id for job in ordered}) != len(ordered):
-            raise InvalidValue(f"observation: expected unique job ids, got {[job.id for job in ordered]}")
+        if len(set(ids)) != len(ids):
+            raise InvalidValue(f"observation: expected unique job ids, got {sorted(ids)}")
         object.__setattr__(self, "jobs", ordered)
 
     @property

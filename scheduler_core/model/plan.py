@@ -139,8 +139,9 @@ class Plan:
         Raises:
             LawBroken: Naming the job or node, what was expected and what was found.
         """
-        jobs = observation.jobs_by_id
-        free = observation.free_gpus()
+        if not self.actions:
+            return self
+        jobs, free = observation.jobs_by_id, observation.free_gpus()
         documents: Counter[str] = Counter()
         for action in self.actions:
             if isinstance(action, Grant | Grow):

@@ -44,6 +44,8 @@ def quarantines(observation: Observation, target: Target, stage: str = "") -> di
         target: The stored target.
         stage: Those of one stage only.
     """
+    if not target.quarantined:
+        return {}
     return {
         job.id: held
         for job in observation.jobs

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
+import random
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -42,38 +43,39 @@ class Task:
 
 
 @st.composite
-def tasks(draw: st.DrawFn, sizes: tuple[int, ...] = (1,), most_nodes: int = 4, most_jobs: int = 5) -> Task:
-    """Where workers stand and where they are to stand, both within the nodes; every job keeps one at least."""
-    gpus = tuple(draw(st.lists(st.integers(max(sizes), 3 + max(sizes)), min_size=2, max_size=most_nodes)))
+def tasks(draw: st.DrawFn, sizes: tuple[int, ...] = (1,), most_nodes: int = 3, most_jobs: int = 4) -> Task:
+    """Where workers stand and where they are to stand, most nodes full; every job keeps one worker at least."""
+    return task_of(random.Random(draw(st.integers(0, 2**32))), sizes, most_nodes, most_jobs)
+
+
+def task_of(rng: random.Random, sizes: tuple[int, ...], most_nodes: int, most_jobs: int) -> Task:
+    """A task by chance; drawn freely, few of them would have jobs that wait for each other."""
+    gpus = tuple(rng.randint(max(sizes), 2 + max(sizes)) for _ in range(rng.randint(2, most_nodes)))
+    room = {side: dict(enumerate(gpus)) for side in ("here", "want")}
     stands: list[Stand] = []
-    left = {side: dict(enumerate(gpus)) for side in ("here", "want")}
-    for number in range(draw(st.integers(1, most_jobs))):
-        size = draw(st.sampled_from(sizes))
-        placed = {side: _placed(draw, room, size) for side, room in left.items()}
-        fewest = min(sum(placed["here"].values()), sum(placed["want"].values()))
+    for number in range(rng.randint(2, most_jobs)):
+        size, count = rng.choice(sizes), rng.randint(1, 3)
+        counts = {side: count if rng.random() < 0.9 else rng.randint(1, 3) for side in room}
+        placed = {side: _placed(rng, room[side], size, counts[side]) for side in room}
+        fewest = min(sum(nodes.values()) for nodes in placed.values())
         if fewest:
-            stands.append(
-                Stand(job_id=f"j{number}", gpus_per_worker=size, min_workers=draw(st.integers(1, fewest)), **placed)
-            )
-        else:
-            for side, room in left.items():
-                for node, count in placed[side].items():
-                    room[int(node[1:])] += count * size
+            least = rng.choice((1, fewest, fewest))
+            stands.append(Stand(job_id=f"j{number}", gpus_per_worker=size, min_workers=least, **placed))
+            for side, nodes in placed.items():
+                for node, workers in nodes.items():
+                    room[side][int(node[1:])] -= workers * size
     return Task(gpus=gpus, stands=tuple(stands))
 
 
-def _placed(draw: st.DrawFn, room: dict[int, int], size: int) -> dict[str, int]:
-    """Some workers of this size on nodes with room, which is taken off."""
-    placed: dict[str, int] = {}
-    for node in draw(st.lists(st.sampled_from(sorted(room)), max_size=4)):
-        if room[node] >= size:
-            room[node] -= size
-            placed[f"n{node}"] = placed.get(f"n{node}", 0) + 1
-    return placed
+def _placed(rng: random.Random, room: Mapping[int, int], size: int, most: int) -> dict[str, int]:
+    """At most so many workers of this size on nodes with room, by chance."""
+    slots = [node for node, gpus in room.items() for _ in range(gpus // size)]
+    chosen = Counter(rng.sample(slots, min(most, len(slots))))
+    return {f"n{node}": count for node, count in sorted(chosen.items())}
 
 
 def can_be_done_in_place(task: Task, most_more: int = 1) -> bool:
-    """Whether any order of growing and shrinking leads to the target, by looking at all, with few workers more."""
+    """Whether any order of steps leads to the target, with at most so many workers more than needed: by a search."""
     start, end = (_standing(task, [getattr(one, side) for one in task.stands]) for side in ("here", "want"))
     found, queue = {start}, deque([start])
     while queue:

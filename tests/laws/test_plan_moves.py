@@ -54,13 +54,13 @@ def check_plan(task: Task) -> Moves:
     return plan
 
 
-@given(task=tasks(sizes=(1, 2, 4)))
+@given(task=tasks(sizes=(1, 2, 4), most_nodes=5, most_jobs=8))
 def test_a_plan_leads_to_the_target_and_keeps_to_what_is_free(task: Task) -> None:
     """Whatever the sizes: no node over, nobody below its minimum, nobody left where he is not to be."""
     check_plan(task)
 
 
-@given(task=tasks(most_nodes=3, most_jobs=3))
+@given(task=tasks())
 def test_nobody_is_restarted_where_any_order_of_steps_would_do(task: Task) -> None:
     """Workers of one size: a search of all orders finds none where the plan has a restart."""
     if check_plan(task).restarts:
@@ -111,7 +111,7 @@ def carried_out(world: World, picks: list[int]) -> list[Action]:
         done += actions
         if rests and not actions:
             return done
-        for _ in range(picks[number % len(picks)] % 5):
+        for _ in range(picks[number % len(picks)] % 5 or number % 2):
             if pending := world.moves():
                 pending[picks[(number + 1) % len(picks)] % len(pending)]()
     raise AssertionError(f"no rest: {done[-20:]}")
@@ -122,18 +122,30 @@ def placed(job: Job) -> dict[str, int]:
     return dict(Counter(worker.node for worker in job.holding))
 
 
-@given(task=tasks(sizes=(1, 2)), picks=st.lists(st.integers(1, 1_000), min_size=5, max_size=30))
-def test_rounds_lead_to_the_target_whatever_the_order_of_what_happens(task: Task, picks: list[int]) -> None:
-    """Nothing is remembered between rounds, and yet it ends: at the target, after few steps, no more restarts."""
+PICKS = st.lists(st.integers(1, 1_000), min_size=5, max_size=30)
+
+
+def stops_until_there(task: Task, picks: list[int]) -> list[str]:
+    """Rounds until the target is reached, after few steps; who went through a checkpoint, nobody twice."""
     world = world_of(task)
-    plan = moves(task.stands, task.free)
     done = carried_out(world, picks)
 
-    assert {job_id: placed(job) for job_id, job in world.jobs.items()} == {
-        one.job_id: dict(one.want) for one in task.stands
-    }
+    there = {job_id: placed(job) for job_id, job in world.jobs.items()}
+    assert there == {one.job_id: dict(one.want) for one in task.stands}
+    changes = [action for action in done if isinstance(action, Grow | Publish)]
+    assert len(changes) <= 2 * STEPS_FOR_ONE * task.num_missing + 2 * len(task.stands)
     stops = [action.job_id for action in done if isinstance(action, Stop)]
     assert sorted(stops) == sorted(set(stops))
-    assert len(stops) <= len(plan.restarts)
-    changes = [action for action in done if isinstance(action, Grow | Publish)]
-    assert len(changes) <= 3 * STEPS_FOR_ONE * max(1, task.num_missing) + 2 * len(task.stands)
+    return stops
+
+
+@given(task=tasks(), picks=PICKS)
+def test_rounds_lead_to_the_target_whatever_the_order_of_what_happens(task: Task, picks: list[int]) -> None:
+    """Nothing is remembered between rounds, and yet nobody is restarted beside those of the first plan."""
+    assert len(stops_until_there(task, picks)) <= len(moves(task.stands, task.free).restarts)
+
+
+@given(task=tasks(sizes=(1, 2, 4), most_nodes=5, most_jobs=8), picks=PICKS)
+def test_rounds_lead_to_the_target_with_workers_of_several_sizes(task: Task, picks: list[int]) -> None:
+    """There the planner is a heuristic, and rounds may find another way than the first plan."""
+    stops_until_there(task, picks)
