@@ -103,6 +103,8 @@ def _own(
 
 def _lent(policy: Policy, asked: PolicyInput, own: Allocation, fixed: Mapping[str, int]) -> Allocation:
     """All GPUs to all jobs, those that are fixed as they are."""
+    if not fixed:
+        return _kept(policy, asked, own)
     specs = [spec for spec in asked.specs if spec.id not in fixed]
     free = _kept(policy, _about(asked, specs, asked.capacity_gpus - sum(fixed.values())), own)
     return Allocation(gpus_by_job={**free.gpus_by_job, **fixed})
