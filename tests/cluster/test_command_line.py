@@ -223,7 +223,7 @@ def test_tables_for_programs_have_the_same_form(line: CommandLine) -> None:
         "nodes": line.json("nodes")["kind"],
         "top": sorted(top),
         "node": sorted(top["nodes"][0]),
-        "queue": queue,
+        "queue": (sorted(queue), queue["items"], sorted(queue["queues"][0])),
         "events": line.json("events"),
         "report": sorted(line.json("report")),
     }
@@ -232,7 +232,11 @@ def test_tables_for_programs_have_the_same_form(line: CommandLine) -> None:
         "nodes": "List",
         "top": ["jobs", "nodes", "time"],
         "node": ["cpu_percent", "gpus", "memory_bytes", "name", "phase", "processes", "slots"],
-        "queue": {"items": []},
+        "queue": (
+            ["items", "queues"],
+            [],
+            ["borrowedGpus", "gpuType", "mostGpus", "nominalGpus", "queue", "usedGpus", "waitingGpus", "waitingJobs"],
+        ),
         "events": {"items": []},
         "report": ["busy", "from_s", "jobs", "nodes", "slots", "statistics", "taken_s", "to_s", "utilisation",
                    "version", "waiting"],

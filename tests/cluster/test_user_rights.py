@@ -41,6 +41,7 @@ LINES: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "retry": (("retry", "bad"),),
     "resubmit": (("resubmit", "good"),),
     "delete": (("delete", "c"),),
+    "policies": (("policies",),),
     "queue": (("queue",),),
     "nodes": (("nodes",),),
     "top": (("top", "--once", "--interval", "0s"),),

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
+from scheduler_core.allocate.registry import Described, described
 from scheduler_core.errors import Forbidden
 from voda_flows.cli import columns, output
 from voda_flows.cli.options import Shared, shared_options
 from voda_flows.cli.snapshot import settings_of
 from voda_flows.cli.verbs import verb
 from voda_flows.objects import Object
-
-if TYPE_CHECKING:
-    from scheduler_core.allocate.registry import Described
 
 
 @verb(
@@ -27,8 +23,6 @@ def command(shared: Shared) -> None:
 
     Set one with `voda up --set policy=NAME`, or on a cluster in the ConfigMap `voda-config`.
     """
-    from scheduler_core.allocate.registry import described  # noqa: PLC0415 - brings numpy
-
     found = described()
     if shared.output == "name":
         for one in found:

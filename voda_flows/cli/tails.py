@@ -74,11 +74,13 @@ class Tail:
     Attributes:
         mark: Who speaks.
         log: Its log.
+        heard: Whether a follower was told of its pod: before, that the store does not show it says nothing.
         ended: Whether the pod writes no more.
     """
 
     mark: str
     log: PodLog
+    heard: bool = False
     ended: bool = False
 
 
@@ -114,13 +116,15 @@ class Reader:
         Args:
             now: Whether the store is asked in any case; else a follower goes by what it was told.
         """
-        there = [*self.store.snapshot("Pod").values()] if self._follows and not now else self._pods()
+        is_asked = now or not self._follows
+        there = self._pods() if is_asked else [*self.store.snapshot("Pod").values()]
         for source in self._sources:
             aside = self._logs.gone(source.workflow, there)
             self._take_in(source, [pod for pod in (*there, *aside) if source.owns(pod) and self._chosen.has(pod)])
-        running = {pod["metadata"]["uid"] for pod in there if phase_of(pod) not in POD_ENDED}
+        phases = {pod["metadata"]["uid"]: phase_of(pod) for pod in there}
         for uid, tail in self.tails.items():
-            tail.ended = uid not in running
+            tail.heard = tail.heard or (uid in phases and not is_asked)
+            tail.ended = phases[uid] in POD_ENDED if uid in phases else is_asked or tail.heard
 
     def show(self, *, last: bool) -> None:
         """Print what is new, in order of time as far as it is known."""

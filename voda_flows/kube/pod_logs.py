@@ -1,8 +1,9 @@
 """What pods of a cluster print, through the API server: at once, or as it grows.
 
 The server says of every line when it was written, so lines of several pods are in order. A log that is followed is read
-by a thread of its own; where its connection breaks, it goes on behind the last line that it has. What was deleted with
-its pod is gone, and is said to be.
+by a thread of its own; where its connection breaks, it goes on behind the last line that it has. That such a connection
+comes to its end, or is late to, says nothing of the log: when its pod has ended, what is behind the last line is asked
+for once as a whole. What was deleted with its pod is gone, and is said to be.
 """
 
 from __future__ import annotations
@@ -140,13 +141,17 @@ class FollowedLog:
         self._last = ""
         self._behind = ""
         self._closed, self._over = threading.Event(), threading.Event()
+        self._is_whole = False
         self._thread = threading.Thread(target=self._run, name=f"log-{place.key.name}", daemon=True)
         self._thread.start()
 
     def read(self, *, last: bool) -> list[Line]:
-        """See ``PodLog.read``; the end of an ended pod's log is waited for."""
-        if last:
+        """See ``PodLog.read``; of an ended pod the rest is waited for, and what the connection missed is asked for."""
+        if last and not self._is_whole:
             self._over.wait(_END_S)
+            self.close()
+            self._thread.join(_END_S)
+            self._read_rest()
         found = []
         while self._new:
             found.append(self._new.popleft())
@@ -157,6 +162,20 @@ class FollowedLog:
         self._closed.set()
         if self._stream is not None:
             self._stream.close()
+
+    def _read_rest(self) -> None:
+        """What is behind the last line of a log that grows no more."""
+        self._is_whole, self._behind = True, self._last
+        since = {"sinceTime": self._last} if self._last else self._lines
+        try:
+            answer = self._api.ask(_LOG, self._place.key, self._place.path, self._place.query(**since), is_text=True)
+        except (InvalidValue, NotFound):  # its container never started; or its pod was deleted
+            return
+        except VodaError as wrong:
+            self._remarks.append(f"{self._place.key.name}: the end of its output cannot be read: {wrong}")
+            return
+        for text in answer.body.split(b"\n"):
+            self._take(text)
 
     def _run(self) -> None:
         """Read until the container has ended, or the log is gone."""

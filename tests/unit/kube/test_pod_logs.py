@@ -64,6 +64,7 @@ def until_read(log: PodLog, count: int) -> list[str]:
 def test_a_broken_connection_loses_and_repeats_no_line() -> None:
     """It goes on from the last line's second, and leaves out what it has of it."""
     transport = FakeTransport()
+    transport.on(LOG, Answer(status=200, body=stamped(3, "three")))
     log = opened(transport, [], follow=True)
     assert isinstance(log, FollowedLog)
     first = transport.streams.get(timeout=30)
@@ -83,6 +84,7 @@ def test_a_broken_connection_loses_and_repeats_no_line() -> None:
 def test_stamps_that_stand_still_or_go_back_lose_no_line() -> None:
     """What a program writes to its two outputs is stamped apart; only what comes again after a break is left out."""
     transport = FakeTransport()
+    transport.on(LOG, Answer(status=200, body=stamped(4, "four")))
     log = opened(transport, [], follow=True)
     first = transport.streams.get(timeout=30)
     for number, text in ((2, "two"), (2, "two too"), (1, "one")):
@@ -102,11 +104,24 @@ def test_a_container_that_has_not_started_is_asked_again() -> None:
     """Until it speaks, or its pod is gone."""
     transport = FakeTransport()
     transport.heads = [refused(400, "BadRequest", "waiting to start"), refused(404, "NotFound", "gone", name="a")]
+    transport.on(LOG, refused(404, "NotFound", "gone", name="a"))
     log = opened(transport, remarks := list[str](), follow=True)
 
     assert log.read(last=True) == []
     assert len(transport.watches) == 2
     assert remarks == []
+
+
+def test_what_a_connection_missed_of_an_ended_pod_is_read_at_the_end() -> None:
+    """Once, where it ended before the last lines or said nothing at all."""
+    transport = FakeTransport()
+    transport.on(LOG, Answer(status=200, body=stamped(1, "one") + b"\n" + stamped(2, "two") + b"\n"))
+    log = opened(transport, [], follow=True)
+    transport.streams.get(timeout=30).given.put(None)
+
+    assert [line.text for line in log.read(last=True)] == ["one", "two"]
+    assert log.read(last=True) == []
+    assert len(transport.asked) == 1
 
 
 def workflow(**nodes: Object) -> Object:
