@@ -8,7 +8,10 @@ epochs that are left per epoch done; it gives up its GPUs when they are used up 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Sequence
+from itertools import accumulate
 
 from scheduler_core.model.job import Job, JobSpec
 from scheduler_core.model.observation import Observation
@@ -28,26 +31,25 @@ def expected_starts(observation: Observation, waiting: Sequence[JobSpec]) -> dic
         job of which nothing is known, or for more than there is.
     """
     ends = sorted(((_ends_s(job, observation.now_s), job) for job in observation.jobs if job.holding), key=_order)
+    freed_by_type = {gpu_type: _freed(gpu_type, observation, ends) for gpu_type in {one.gpu_type for one in waiting}}
+    before: Counter[str] = Counter()  # minima of those before, by the type that they ask for
     found: dict[str, float] = {}
-    for index, spec in enumerate(waiting):
-        rivals = [one for one in waiting[: index + 1] if one.gpu_type in ("", spec.gpu_type) or not spec.gpu_type]
-        start_s = _moment(spec, sum(one.min_gpus for one in rivals), observation, ends)
-        if observation.now_s < start_s < math.inf:
-            found[spec.id] = start_s
+    for spec in waiting:
+        before[spec.gpu_type] += spec.min_gpus
+        rivals = before[""] + before[spec.gpu_type] if spec.gpu_type else before.total()
+        freed = freed_by_type[spec.gpu_type]
+        place = bisect_left(freed, rivals)
+        if 0 < place < len(freed) and observation.now_s < ends[place - 1][0] < math.inf:
+            found[spec.id] = ends[place - 1][0]
     return found
 
 
-def _moment(spec: JobSpec, wanted: int, observation: Observation, ends: Sequence[tuple[float, Job]]) -> float:
-    """When so many GPUs that the job may use are free, infinity where nobody can say."""
-    fits = {node.name: not spec.gpu_type or node.gpu_type == spec.gpu_type for node in observation.cluster.nodes}
+def _freed(gpu_type: str, observation: Observation, ends: Sequence[tuple[float, Job]]) -> list[int]:
+    """GPUs of a type, or of any, that are free now, and after each of the ends."""
+    fits = {node.name: not gpu_type or node.gpu_type == gpu_type for node in observation.cluster.nodes}
     free = sum(gpus for node, gpus in observation.free_gpus().items() if fits[node])
-    if free >= wanted:
-        return observation.now_s
-    for end_s, job in ends:
-        free += sum(worker.gpus for worker in job.holding if fits.get(worker.node, False))
-        if free >= wanted:
-            return end_s
-    return math.inf
+    gains = (sum(worker.gpus for worker in job.holding if fits.get(worker.node, False)) for _, job in ends)
+    return list(accumulate(gains, initial=free))
 
 
 def _ends_s(job: Job, now_s: float) -> float:
