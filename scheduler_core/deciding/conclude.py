@@ -112,4 +112,4 @@ def _check_nodes(observation: Observation, placement: Placement) -> None:
             left[node] = left.get(node, 0) - count * job.spec.gpus_per_worker
     over = {node: -gpus for node, gpus in sorted(left.items()) if gpus < 0}
     if over:
-        raise LawBroken(f"expected no node over its GPUs, got so many too many: {over} (placer pack)")
+        raise LawBroken(f"expected no node over its GPUs, got so many too many: {over}")

@@ -35,7 +35,7 @@ class Allocation:
         return sum(self.gpus_by_job.values())
 
     def check(self, specs: Iterable[JobSpec], capacity_gpus: int, *, by: str) -> Allocation:
-        """The law: each job 0 or min..max in whole workers, the sum within capacity, no unknown job.
+        """The law: each job 0 or an allowed size of min..max in whole workers, the sum within capacity, no unknown job.
 
         Args:
             specs: Every job the policy was asked about.
@@ -58,6 +58,9 @@ class Allocation:
                     f"job {job_id!r}: expected 0 or {spec.min_gpus}..{spec.max_gpus} GPUs in multiples of "
                     f"{spec.gpus_per_worker}, got {gpus} (policy {by})"
                 )
+            if spec.gpu_sizes and gpus not in spec.gpu_sizes:
+                sizes = ", ".join(map(str, spec.gpu_sizes))
+                raise LawBroken(f"job {job_id!r}: expected 0 or a size of {sizes}, got {gpus} GPUs (policy {by})")
         if self.total_gpus > capacity_gpus:
             raise LawBroken(f"expected at most {capacity_gpus} GPUs in all, got {self.total_gpus} (policy {by})")
         return self

@@ -128,7 +128,7 @@ class JobSpec:
         gpu_type: GPU type it must run on, empty for any.
         category: Jobs of one category learn speed tables from each other.
         epochs: Epochs to train.
-        num_gpus: GPUs that it asks for under policies that do not resize, 0 where its user named none.
+        num_gpus: GPUs that it asks for under the policies of Tiresias, 0 where its user named none; else its minimum.
         gpu_sizes: Sizes that it may have, GPUs in ascending order; empty for every multiple of ``gpus_per_worker``.
 
     Raises:

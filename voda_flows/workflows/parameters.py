@@ -98,7 +98,9 @@ PARAMETERS: tuple[JobParameter, ...] = (
         name="warm", default="", for_pods=True, description="Modules to import before training, comma-separated."
     ),
     JobParameter(
-        name="num-gpus", default="", description="GPUs it asks for under policies that do not resize; empty: min-gpus."
+        name="num-gpus",
+        default="",
+        description="GPUs it asks for under tiresias and elastic_tiresias; empty: min-gpus.",
     ),
     JobParameter(
         name="gpu-sizes",

@@ -105,6 +105,15 @@ def test_an_allocation_that_breaks_the_law_is_named(gpus_by_job: dict[str, int],
         Allocation(gpus_by_job=gpus_by_job).check(specs, 4, by="test")
 
 
+def test_a_size_that_a_job_may_not_have_breaks_the_law() -> None:
+    """Though it lies between its bounds."""
+    specs = [spec("a", (1, 4), gpu_sizes=(1, 2, 4))]
+
+    assert Allocation(gpus_by_job={"a": 4}).check(specs, 4, by="test").total_gpus == 4
+    with pytest.raises(LawBroken, match=r"job 'a': expected 0 or a size of 1, 2, 4, got 3 GPUs \(policy test\)"):
+        Allocation(gpus_by_job={"a": 3}).check(specs, 4, by="test")
+
+
 @pytest.mark.parametrize(
     ("placement", "message"),
     [
